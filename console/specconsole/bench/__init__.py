@@ -1,0 +1,1 @@
+"""Benchmarks: prompts, statistics, acceptance, comparison."""

@@ -1,0 +1,39 @@
+"""Time as an argument: everything that needs a clock is given one, so that tests and the demo can own it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """What the program knows of time."""
+
+    def now(self) -> float:
+        """Seconds since the epoch, for stamps that people read."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds on a clock that never jumps, for ages and deadlines."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait that long by this clock."""
+        ...
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return time.time()
+
+    def monotonic(self) -> float:
+        """Seconds since an arbitrary start."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait that long."""
+        await asyncio.sleep(seconds)

@@ -1,0 +1,1 @@
+"""The engine's HTTP side: health, models, metrics."""

@@ -1,0 +1,1 @@
+"""GPU samples: probe frames and nvidia-smi output as frozen values."""

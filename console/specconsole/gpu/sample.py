@@ -1,0 +1,214 @@
+"""One sample of a host: its GPUs, the process trees of the followed units, shared memory, host vitals.
+
+`parse` turns a frame of the probe (`remote/probe.py`, one JSON object a line) into a `Fleet`. None means "cannot be
+read", never 0; where the probe said why, `why` holds the reason by field name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+N = TypeVar("N", int, float)
+
+
+@dataclass(frozen=True)
+class GpuProcess:
+    """A process that holds a GPU."""
+
+    pid: int
+    name: str
+    memory: int | None
+    """Bytes of GPU memory; None: the driver does not say (MIG, another container)."""
+    unit: str | None
+    """Its systemd unit, from its cgroup; None: not known, or the process is not visible."""
+    kind: str = "compute"
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU at one moment."""
+
+    index: int
+    uuid: str
+    name: str
+    error: str | None = None
+    """Why nothing can be read of it ("GPU is lost"); the others go on."""
+    bus: str | None = None
+    memory_used: int | None = None
+    """Bytes, as nvidia-smi counts them (without the driver's reserve)."""
+    memory_total: int | None = None
+    util: float | None = None
+    """utilization.gpu, 0 to 1: the share of time in which any kernel ran, not how busy the card was."""
+    util_memory: float | None = None
+    power_w: float | None = None
+    power_limit_w: float | None = None
+    temperature_c: float | None = None
+    sm_mhz: int | None = None
+    sm_mhz_max: int | None = None
+    memory_mhz: int | None = None
+    throttle: tuple[str, ...] | None = None
+    """Reasons that slow the clocks now ("power cap", "thermal"…); () none; idle is no reason."""
+    pcie_rx: float | None = None
+    """Bytes a second into the GPU."""
+    pcie_tx: float | None = None
+    sm_active: float | None = None
+    """Share of SMs with a warp, 0 to 1 (GPM; Hopper and newer server cards)."""
+    dram_active: float | None = None
+    """Share of DRAM bandwidth, 0 to 1 (GPM)."""
+    ecc_corrected: int | None = None
+    ecc_uncorrected: int | None = None
+    xid: int | None = None
+    """The last Xid error since the probe began; None: none seen or not readable (see `why`)."""
+    mig: bool | None = None
+    processes: tuple[GpuProcess, ...] | None = None
+    why: Mapping[str, str] = field(default_factory=dict)
+    """Reason by field name for what is None."""
+
+
+@dataclass(frozen=True)
+class UnitProcess:
+    """One process of a followed unit."""
+
+    pid: int
+    ppid: int
+    command: str
+    """Its title, at most 200 characters (VLLM::EngineCore, VLLM::Worker_TP3, ptxas …)."""
+    state: str
+    """The kernel's letter: R, S, D, Z, T."""
+    cpu_s: float | None = None
+    """CPU seconds so far, user and system."""
+    read_bytes: int | None = None
+    """Bytes fetched from storage so far; None: not permitted."""
+    read_chars: int | None = None
+    major_faults: int | None = None
+    rss: int | None = None
+    """Resident bytes."""
+    threads: int | None = None
+
+
+@dataclass(frozen=True)
+class UnitTree:
+    """The whole process tree of a followed unit, by its cgroup."""
+
+    processes: tuple[UnitProcess, ...]
+    left_out: int = 0
+    """Processes beyond the 200 that are listed."""
+
+
+@dataclass(frozen=True)
+class ShmEntry:
+    """One entry of /dev/shm."""
+
+    name: str
+    size: int
+    age_s: float
+    uid: int
+
+
+@dataclass(frozen=True)
+class Vitals:
+    """The host as a whole; bytes, and counters since boot where named so."""
+
+    memory_total: int | None = None
+    memory_available: int | None = None
+    cached: int | None = None
+    load1: float | None = None
+    cpu_count: int | None = None
+    cpu_busy_s: float | None = None
+    """CPU seconds spent busy since boot, all cores."""
+    net_rx: int | None = None
+    """Bytes received since boot, all interfaces but lo."""
+    net_tx: int | None = None
+    uptime_s: float | None = None
+    shm_total: int | None = None
+    shm_used: int | None = None
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """All that one tick of the probe saw."""
+
+    at: float
+    """Seconds since the epoch by the host's clock."""
+    mono: float
+    """Seconds of the host's boot clock."""
+    source: str
+    """nvml, nvidia-smi or none."""
+    why: str | None
+    """Why there is no GPU evidence, or why it is the fallback."""
+    gpus: tuple[Gpu, ...]
+    vitals: Vitals
+    units: Mapping[str, UnitTree] = field(default_factory=dict)
+    shm: tuple[ShmEntry, ...] = ()
+    driver: str | None = None
+    interval_s: float = 1.0
+    cost_s: float | None = None
+    """What this tick cost the host in seconds of wall time."""
+    dropped: tuple[str, ...] = ()
+    """Fields that the probe stopped reading since they are too dear at this rate."""
+
+    @property
+    def memory_used(self) -> int | None:
+        """Bytes used on all GPUs; None when any readable GPU does not say."""
+        return _total(gpu.memory_used for gpu in self.gpus)
+
+    @property
+    def memory_total(self) -> int | None:
+        """Bytes there are on all GPUs; None when any does not say."""
+        return _total(gpu.memory_total for gpu in self.gpus)
+
+    @property
+    def power_w(self) -> float | None:
+        """Watts of all GPUs; None when any does not say."""
+        return _total(gpu.power_w for gpu in self.gpus)
+
+
+def _total(values: Iterable[N | None]) -> N | None:
+    total: N | None = None
+    for value in values:
+        if value is None:
+            return None
+        total = value if total is None else total + value
+    return total
+
+
+def parse(line: bytes | str) -> Fleet:
+    """Read one line of the probe.
+
+    Raises:
+        ValueError: the line is no frame of version 1.
+    """
+    frame = json.loads(line)
+    if not isinstance(frame, dict) or frame.get("v") != 1:
+        raise ValueError("not a frame of version 1")
+    gpus = tuple(_gpu(item) for item in frame["gpus"])
+    units = {
+        name: UnitTree(tuple(UnitProcess(**process) for process in tree["processes"]), tree.get("left_out", 0))
+        for name, tree in frame.get("units", {}).items()
+    }
+    return Fleet(
+        at=frame["t"],
+        mono=frame["mono"],
+        source=frame["source"],
+        why=frame.get("why"),
+        gpus=gpus,
+        vitals=Vitals(**frame.get("host", {})),
+        units=units,
+        shm=tuple(ShmEntry(**entry) for entry in frame.get("shm", ())),
+        driver=frame.get("driver"),
+        interval_s=frame.get("interval_s", 1.0),
+        cost_s=frame.get("cost_s"),
+        dropped=tuple(frame.get("dropped", ())),
+    )
+
+
+def _gpu(item: dict[str, Any]) -> Gpu:
+    values = dict(item)
+    if (processes := values.get("processes")) is not None:
+        values["processes"] = tuple(GpuProcess(**process) for process in processes)
+    if (throttle := values.get("throttle")) is not None:
+        values["throttle"] = tuple(throttle)
+    return Gpu(**values)

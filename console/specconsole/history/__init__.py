@@ -1,0 +1,1 @@
+"""What was measured and loaded before, in SQLite."""

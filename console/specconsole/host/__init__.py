@@ -1,0 +1,1 @@
+"""The only code that touches a machine: run an argv, stream, open a channel."""

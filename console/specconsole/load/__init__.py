@@ -1,0 +1,1 @@
+"""A load: its phases, whether it works, when it is ready."""

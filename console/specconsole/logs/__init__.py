@@ -1,0 +1,1 @@
+"""Log records: the journal followed, peeled, masked and kept."""

@@ -1,0 +1,1 @@
+"""Units: found, described, watched."""

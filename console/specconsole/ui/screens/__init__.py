@@ -1,0 +1,1 @@
+"""Screens, each with its layout beside it."""

@@ -1,0 +1,1 @@
+"""Widgets, each with its own look."""

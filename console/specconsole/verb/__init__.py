@@ -1,0 +1,1 @@
+"""The subcommands, one module each: arguments in, text or JSON out."""
