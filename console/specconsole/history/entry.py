@@ -1,0 +1,59 @@
+"""What is remembered: loads and runs; frozen values, no SQL."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Load:
+    """One start attempt of a unit as a console saw it; times are seconds since the epoch by the host's clock."""
+
+    host: str
+    unit: str
+    invocation: str
+    """systemd's id of the start: two consoles that watch the same start remember it once."""
+    started: float
+    outcome: str
+    """loading, answering (no generation tried), ready or failed."""
+    answering: float | None = None
+    ready: float | None = None
+    ended: float | None = None
+    """When it failed or was stopped before it was ready."""
+    reason: str = ""
+    """Why it failed: the unit's result and its last error."""
+    shards: int | None = None
+    """Weight files read, as the shard bar counts them."""
+    weights_s: float | None = None
+    """Seconds from the first to the last state of the shard bar that was seen."""
+    complete: bool = True
+    """False: the console came when it already ran, so the early times are not from its own watch."""
+    fingerprint: Mapping[str, Any] = field(default_factory=dict)
+    id: int | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """One benchmark: a short summary for lists, and the whole with its raw stamps."""
+
+    host: str
+    unit: str
+    started: float
+    label: str
+    summary: Mapping[str, Any]
+    """Small, for lists: tpot_s, ttft_s, tau, acceptance_rate, requests, concurrency …; absent means unknown."""
+    body: Mapping[str, Any]
+    """The run as `bench.run` writes it, with every stamp; {} in lists."""
+    invocation: str = ""
+    fingerprint: Mapping[str, Any] = field(default_factory=dict)
+    id: int | None = None
+
+
+def digest(fingerprint: Mapping[str, Any]) -> str:
+    """A short name for an environment: equal for equal hardware, driver, model, versions and arguments."""
+    text = json.dumps(fingerprint, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

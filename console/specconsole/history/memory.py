@@ -1,0 +1,76 @@
+"""The history off the event loop: every call runs in a thread, and a file that cannot be used is said once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from specconsole import paths
+from specconsole.history.entry import Load, Run
+from specconsole.history.store import HistoryUnavailable, Store
+
+T = TypeVar("T")
+
+
+def default_path() -> Path:
+    """Where the history lies: history.db in the state directory."""
+    return paths.state_dir() / "history.db"
+
+
+class Memory:
+    """What a console remembers. With a file that cannot be used it remembers nothing, and goes on.
+
+    `trouble` is the sentence to show, once, when there is one.
+    """
+
+    def __init__(
+        self, path: Path | None = None, on_trouble: Callable[[HistoryUnavailable], None] | None = None
+    ) -> None:
+        self._path = path or default_path()
+        self._store: Store | None = None
+        self._on_trouble = on_trouble
+        self._lock = asyncio.Lock()
+        self.trouble: HistoryUnavailable | None = None
+
+    async def _call(self, action: Callable[[Store], T], otherwise: T) -> T:
+        async with self._lock:
+            if self.trouble:
+                return otherwise
+            try:
+                if self._store is None:
+                    self._store = await asyncio.to_thread(Store, self._path)
+                return await asyncio.to_thread(action, self._store)
+            except HistoryUnavailable as error:
+                self.trouble = error
+                if self._on_trouble:
+                    self._on_trouble(error)
+                return otherwise
+
+    async def put_load(self, load: Load) -> int | None:
+        """Remember a load; its id, or None when the file cannot be used."""
+        return await self._call(lambda store: store.put_load(load), None)
+
+    async def put_run(self, run: Run) -> int | None:
+        """Remember a run; its id, or None when the file cannot be used."""
+        return await self._call(lambda store: store.put_run(run), None)
+
+    async def loads(self, host: str | None = None, unit: str | None = None, limit: int = 100) -> tuple[Load, ...]:
+        """The latest loads, newest first."""
+        return await self._call(lambda store: store.loads(host, unit, limit), ())
+
+    async def runs(self, host: str | None = None, unit: str | None = None, limit: int = 100) -> tuple[Run, ...]:
+        """The latest runs, newest first, without their bodies."""
+        return await self._call(lambda store: store.runs(host, unit, limit), ())
+
+    async def run(self, number: int) -> Run | None:
+        """One run whole; None when there is none of that id."""
+        return await self._call(lambda store: store.run(number), None)
+
+    async def close(self) -> None:
+        """Close the file."""
+        async with self._lock:
+            if self._store is not None:
+                await asyncio.to_thread(self._store.close)
+                self._store = None

@@ -1,0 +1,40 @@
+"""The tables, as steps: step N brings a file of version N - 1 (PRAGMA user_version) to version N. Never edit one that shipped."""
+
+from __future__ import annotations
+
+STEPS: tuple[str, ...] = (
+    """
+    CREATE TABLE loads (
+        id INTEGER PRIMARY KEY,
+        host TEXT NOT NULL,
+        unit TEXT NOT NULL,
+        invocation TEXT NOT NULL,
+        started REAL NOT NULL,
+        outcome TEXT NOT NULL,
+        answering REAL,
+        ready REAL,
+        ended REAL,
+        reason TEXT NOT NULL DEFAULT '',
+        shards INTEGER,
+        weights_s REAL,
+        complete INTEGER NOT NULL DEFAULT 1,
+        fingerprint TEXT NOT NULL DEFAULT '{}',
+        environment TEXT NOT NULL DEFAULT '',
+        UNIQUE (host, unit, invocation)
+    );
+    CREATE INDEX loads_by_time ON loads (host, unit, started);
+    CREATE TABLE runs (
+        id INTEGER PRIMARY KEY,
+        host TEXT NOT NULL,
+        unit TEXT NOT NULL,
+        invocation TEXT NOT NULL DEFAULT '',
+        started REAL NOT NULL,
+        label TEXT NOT NULL DEFAULT '',
+        summary TEXT NOT NULL,
+        body BLOB NOT NULL,
+        fingerprint TEXT NOT NULL DEFAULT '{}',
+        environment TEXT NOT NULL DEFAULT ''
+    );
+    CREATE INDEX runs_by_time ON runs (host, unit, started);
+    """,
+)

@@ -1,0 +1,181 @@
+"""The SQLite file: one connection, WAL so that two consoles can use it, migrations, private to its owner.
+
+Every call blocks for a few milliseconds; `history.memory` moves it off the event loop.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sqlite3
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from specconsole.errors import SpecConsoleError
+from specconsole.history.entry import Load, Run, digest
+from specconsole.history.schema import STEPS
+from specconsole.paths import private_dir
+
+T = TypeVar("T")
+LOAD_FIELDS = (
+    "host", "unit", "invocation", "started", "outcome", "answering", "ready", "ended", "reason", "shards", "weights_s", "complete",
+)  # fmt: skip
+BUSY_S = 5.0
+
+
+class HistoryUnavailable(SpecConsoleError):
+    """The file cannot be used: damaged, read-only, of a newer version, or on a full disk."""
+
+
+class Store:
+    """The history file, open."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or make it and bring it to this version.
+
+        Raises:
+            HistoryUnavailable: see there.
+        """
+        self.path = path
+        self._db = self._guard(self._open)
+
+    def _guard(self, action: Callable[[], T]) -> T:
+        try:
+            return action()
+        except (sqlite3.Error, OSError, ValueError, zlib.error) as error:
+            raise HistoryUnavailable(
+                f"The history file {self.path} cannot be used.",
+                f"{error}.".replace("..", "."),
+                "Nothing else depends on it; move it away to begin a new one.",
+            ) from error
+
+    def _open(self) -> sqlite3.Connection:
+        folder = os.open(private_dir(self.path.parent), os.O_RDONLY)
+        try:
+            # The change to WAL answers "locked" at once, whatever the timeout: two consoles that start together take turns.
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # SQLite gives -wal and -shm the same mode
+            return self._connect()
+        finally:
+            os.close(folder)
+
+    def _connect(self) -> sqlite3.Connection:
+        db = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+        try:
+            db.row_factory = sqlite3.Row
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+            migrate(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def put_load(self, load: Load) -> int:
+        """Remember a load, or what is now known of the same start; returns its id.
+
+        A stage that was seen is never forgotten: a console that came late does not wipe out an earlier stamp.
+        """
+        values: dict[str, Any] = {name: getattr(load, name) for name in LOAD_FIELDS}
+        values |= _environment(load.fingerprint)
+        names = ", ".join(values)
+        marks = ", ".join(f":{name}" for name in values)
+        # Stages only go forward, so the later outcome is the one with the higher rank.
+        rank = "CASE {0}.outcome WHEN 'loading' THEN 0 WHEN 'answering' THEN 1 ELSE 2 END"
+        newer = f"{rank.format('excluded')} >= {rank.format('loads')}"
+        sql = (
+            f"INSERT INTO loads ({names}) VALUES ({marks}) ON CONFLICT (host, unit, invocation) DO UPDATE SET "  # noqa: S608  names are ours
+            f"outcome = CASE WHEN {newer} THEN excluded.outcome ELSE outcome END, "
+            f"reason = CASE WHEN {newer} THEN excluded.reason ELSE reason END, "
+            "answering = coalesce(answering, excluded.answering), ready = coalesce(ready, excluded.ready), "
+            "ended = coalesce(excluded.ended, ended), shards = coalesce(excluded.shards, shards), "
+            "weights_s = CASE WHEN complete THEN coalesce(weights_s, excluded.weights_s) ELSE excluded.weights_s END, "
+            "complete = max(complete, excluded.complete) RETURNING id"
+        )
+        return int(self._guard(lambda: self._db.execute(sql, values).fetchall())[0]["id"])
+
+    def loads(self, host: str | None = None, unit: str | None = None, limit: int = 100) -> tuple[Load, ...]:
+        """The latest loads, newest first."""
+        rows = self._guard(lambda: self._select("*", "loads", host, unit, limit))
+        return tuple(_load(row) for row in rows)
+
+    def put_run(self, run: Run) -> int:
+        """Remember a run; returns its id."""
+        values: dict[str, Any] = {
+            name: getattr(run, name) for name in ("host", "unit", "invocation", "started", "label")
+        }
+        values |= _environment(run.fingerprint)
+        values["summary"] = _json(run.summary)
+        values["body"] = zlib.compress(_json(run.body).encode(), 6)
+        names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
+        sql = f"INSERT INTO runs ({names}) VALUES ({marks}) RETURNING id"  # noqa: S608  names are ours
+        return int(self._guard(lambda: self._db.execute(sql, values).fetchall())[0]["id"])
+
+    def runs(self, host: str | None = None, unit: str | None = None, limit: int = 100) -> tuple[Run, ...]:
+        """The latest runs, newest first, without their bodies."""
+        columns = "id, host, unit, invocation, started, label, summary, fingerprint"
+        rows = self._guard(lambda: self._select(columns, "runs", host, unit, limit))
+        return tuple(_run(row, {}) for row in rows)
+
+    def run(self, number: int) -> Run | None:
+        """One run whole; None when there is none of that id."""
+
+        def read() -> Run | None:
+            rows = self._db.execute("SELECT * FROM runs WHERE id = ?", (number,)).fetchall()
+            return _run(rows[0], json.loads(zlib.decompress(rows[0]["body"]))) if rows else None
+
+        return self._guard(read)
+
+    def _select(self, columns: str, table: str, host: str | None, unit: str | None, limit: int) -> list[sqlite3.Row]:
+        sql = (
+            f"SELECT {columns} FROM {table} WHERE (:host IS NULL OR host = :host) AND (:unit IS NULL OR unit = :unit) "  # noqa: S608
+            "ORDER BY started DESC, id DESC LIMIT :limit"
+        )
+        return self._db.execute(sql, {"host": host, "unit": unit, "limit": limit}).fetchall()
+
+
+def migrate(db: sqlite3.Connection) -> None:
+    """Bring a file to this version, each step whole or not at all, also when two consoles open it at once."""
+    while (version := _version(db)) < len(STEPS):
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            if _version(db) == version:  # else the other console did it meanwhile
+                for statement in STEPS[version].split(";"):
+                    db.execute(statement)
+                db.execute(f"PRAGMA user_version = {version + 1}")
+            db.execute("COMMIT")
+        except BaseException:
+            db.execute("ROLLBACK")
+            raise
+    if version > len(STEPS):
+        raise ValueError(f"it is of version {version}, and this specconsole knows versions up to {len(STEPS)}")
+
+
+def _version(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _environment(fingerprint: Mapping[str, Any]) -> dict[str, str]:
+    return {"fingerprint": _json(fingerprint), "environment": digest(fingerprint)}
+
+
+def _load(row: sqlite3.Row) -> Load:
+    values = {name: row[name] for name in LOAD_FIELDS}
+    values["complete"] = bool(values["complete"])
+    return Load(**values, fingerprint=json.loads(row["fingerprint"]), id=row["id"])
+
+
+def _run(row: sqlite3.Row, body: Mapping[str, Any]) -> Run:
+    plain = {name: row[name] for name in ("host", "unit", "invocation", "started", "label", "id")}
+    return Run(**plain, summary=json.loads(row["summary"]), body=body, fingerprint=json.loads(row["fingerprint"]))
