@@ -91,6 +91,8 @@ class UnitState:
     status_text: str = ""
     cgroup: str = ""
     cpu_s: float | None = None
+    started_mono: float | None = None
+    """The host's boot clock when the main process of this invocation started (ExecMainStartTimestampMonotonic)."""
     job: str = ""
     """The job that waits or runs for it: start, stop, restart; "" for none."""
 

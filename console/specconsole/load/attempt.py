@@ -1,0 +1,136 @@
+"""One start of a unit, from its first process to "answering", "ready" or its failure; pure.
+
+What is fed in are log records, the unit's state and what the engine answers; what comes out is a frozen `Attempt`.
+Stamps are seconds since the epoch by the host's clock.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from specconsole.load.bar import Bar, parse
+from specconsole.logs.record import Kind, Level, LogRecord
+
+
+class Stage(Enum):
+    """How far a start has come."""
+
+    LOADING = "loading"
+    ANSWERING = "answering"
+    """Health and model list answer."""
+    READY = "ready"
+    """One token was generated."""
+    FAILED = "failed"
+
+
+# Exceptions that only say that another process failed; never the cause.
+CONSEQUENCES = (
+    "Engine core initialization failed",
+    "WorkerProc initialization failed",
+    "EngineDeadError",
+    "EngineCore failed to start",
+    "EngineCore encountered",
+    "WorkerProc failed to start",
+    "died unexpectedly",
+    "Parent process exited",
+    "destroy_process_group",
+    "leaked s",
+)
+_EXCEPTION = re.compile(r"^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Expired)\b.*", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What is known of one start."""
+
+    unit: str
+    invocation: str
+    started: float | None
+    """When the main process started; None: the host does not say."""
+    stage: Stage = Stage.LOADING
+    bar: Bar | None = None
+    """The weight loader's bar now, of the drafter once it has begun."""
+    target: Bar | None = None
+    """The target model's finished bar, while `bar` is the drafter's."""
+    bar_since: float | None = None
+    """When the present bar was first seen."""
+    bar_at: float | None = None
+    """When it last moved."""
+    weights_loaded: bool = False
+    """vLLM has said that the model is loaded, which is later than 100 % of the shards."""
+    error: str = ""
+    """The first exception in the log that is no mere consequence; else the last error line."""
+    answering_at: float | None = None
+    ready_at: float | None = None
+    failed_at: float | None = None
+    reason: str = ""
+    """Why it failed: what systemd says."""
+    note: str = ""
+    """What is known and matters: "generation not tried: read-only" …"""
+    complete: bool = True
+    """The watch began while it still loaded; else `answering_at` and `ready_at` are when we came, not when it was."""
+
+    @property
+    def elapsed_at(self) -> float | None:
+        """When this start was over, or None while it goes on."""
+        return self.ready_at or self.failed_at
+
+
+def feed(attempt: Attempt, record: LogRecord) -> Attempt:
+    """Take in one log record of this unit; records of another invocation change nothing."""
+    if record.unit != attempt.unit or (record.invocation and record.invocation != attempt.invocation):
+        return attempt
+    if record.kind is Kind.BAR and (bar := parse(record.text)):
+        return _with_bar(attempt, bar, record.at)
+    if record.text.startswith(("Model loading took", "Loading model weights took")):
+        return replace(attempt, weights_loaded=True)
+    if record.kind is Kind.LINE and attempt.stage is not Stage.READY:
+        return _with_error(attempt, record)
+    return attempt
+
+
+def _with_bar(attempt: Attempt, bar: Bar, at: float) -> Attempt:
+    now = attempt.bar
+    if now is None:
+        return replace(attempt, bar=bar, bar_since=at, bar_at=at)
+    same = (bar.label, bar.total) == (now.label, now.total)
+    if same and bar.done > now.done:
+        return replace(attempt, bar=bar, bar_at=at)
+    # A second bar after the first was full is the drafter's: it has another total, or begins anew. What else is behind
+    # the present bar comes from another data-parallel engine, or late: progress never falls back.
+    if now.complete and attempt.target is None and (not same or bar.done == 0):
+        return replace(attempt, target=now, bar=bar, bar_since=at, bar_at=at)
+    return attempt
+
+
+def _with_error(attempt: Attempt, record: LogRecord) -> Attempt:
+    named = [line.strip() for line in _EXCEPTION.findall(record.text)]
+    causes = [line for line in named if not any(words in line for words in CONSEQUENCES)]
+    if causes and not _EXCEPTION.match(attempt.error):
+        return replace(attempt, error=causes[-1])
+    if record.level >= Level.ERROR and not attempt.error:
+        last = record.text.strip().splitlines()[-1:] or [""]
+        if not any(words in last[0] for words in CONSEQUENCES):
+            return replace(attempt, error=last[0])
+    return attempt
+
+
+def answering(attempt: Attempt, at: float) -> Attempt:
+    """Health and the model list have answered."""
+    if attempt.stage is not Stage.LOADING:
+        return attempt
+    return replace(attempt, stage=Stage.ANSWERING, answering_at=at)
+
+
+def ready(attempt: Attempt, at: float) -> Attempt:
+    """One token was generated."""
+    return replace(attempt, stage=Stage.READY, ready_at=at) if attempt.stage is Stage.ANSWERING else attempt
+
+
+def failed(attempt: Attempt, at: float, reason: str) -> Attempt:
+    """The unit ended before, or after, it was ready."""
+    return (
+        attempt if attempt.stage is Stage.FAILED else replace(attempt, stage=Stage.FAILED, failed_at=at, reason=reason)
+    )

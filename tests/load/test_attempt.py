@@ -1,0 +1,107 @@
+"""A start followed by its log: bars of every loader, the drafter's second bar, the first cause of a failure."""
+
+from __future__ import annotations
+
+import pytest
+
+from specconsole.load import attempt as load
+from specconsole.load.attempt import Attempt, Stage
+from specconsole.load.bar import Bar, parse
+from specconsole.logs.record import Kind, Level, LogRecord
+
+UNIT = "vllm-a.service"
+BEGUN = Attempt(UNIT, "inv", 100.0)
+
+
+def bar(text: str, at: float = 1.0, **extra: object) -> LogRecord:
+    return LogRecord(seq=1, at=at, unit=UNIT, text=text, kind=Kind.BAR, invocation="inv", **extra)  # type: ignore[arg-type]
+
+
+def line(text: str, level: Level = Level.ERROR, invocation: str = "inv") -> LogRecord:
+    return LogRecord(seq=1, at=1.0, unit=UNIT, text=text, level=level, invocation=invocation)
+
+
+def shards(done: int, total: int, label: str = "Loading safetensors checkpoint shards") -> str:
+    return f"{label}: {done * 100 // total:3d}% Completed | {done}/{total} [00:30<03:20,  3.70s/it]"
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        (shards(8, 64), (8, 64, "shards")),
+        (shards(0, 64), (0, 64, "shards")),
+        (shards(3, 3, "Loading pt checkpoint shards"), (3, 3, "shards")),
+        (shards(1, 2, "Loading safetensors checkpoint shards (eager)"), (1, 2, "shards")),
+        (shards(7, 9, "Multi-thread loading shards"), (7, 9, "shards")),
+        (shards(700, 2100, "Loading safetensors using Runai Model Streamer"), (700, 2100, "tensors")),
+        (shards(5, 10, "Loading safetensors using InstantTensor loader"), (5, 10, "tensors")),
+    ],
+)
+def test_each_loader_has_its_bar(text: str, want: tuple[int, int, str]) -> None:
+    found = parse(text)
+    assert found
+    assert (found.done, found.total, found.unit) == want
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "EP Rank 2/8",
+        "experts: 1/8",
+        "Capturing CUDA graphs (decode, FULL):  12%|#2        | 8/67 [00:01<00:12,  4.88it/s]",
+        "[AutoTuner]:  71%| 10/14 [00:01<00:00]",
+        "Prefetching checkpoint files: 20% (2/2)",
+        "JIT kernel warmup (12 compile keys):  50%|##### | 6/12 [00:01<00:00]",
+    ],
+)
+def test_other_numbers_are_no_weights(text: str) -> None:
+    assert parse(text) is None
+
+
+def test_progress_goes_forward_and_the_drafter_has_a_bar_of_its_own() -> None:
+    now = BEGUN
+    for at, text in enumerate(
+        (shards(0, 16), shards(9, 16), shards(4, 16), shards(16, 16), shards(15, 16), shards(0, 1), shards(1, 1))
+    ):
+        now = load.feed(now, bar(text, float(at)))
+    assert now.target == Bar("Loading safetensors checkpoint shards", 16, 16, "shards")
+    assert now.bar == Bar("Loading safetensors checkpoint shards", 1, 1, "shards")
+    assert (now.bar_since, now.bar_at) == (5.0, 6.0)
+
+
+def test_a_bar_that_falls_behind_changes_nothing() -> None:
+    half = load.feed(BEGUN, bar(shards(32, 64), 5.0))
+    assert load.feed(half, bar(shards(31, 64), 6.0)) is half
+
+
+def test_records_of_another_start_change_nothing() -> None:
+    assert load.feed(BEGUN, line("ValueError: old", invocation="before")) is BEGUN
+
+
+def test_the_cause_wins_over_its_consequences() -> None:
+    trace = "Traceback (most recent call last):\n  File x\nValueError: Free memory on device cuda:0 (49.53/139.8 GiB) on startup is less"
+    now = load.feed(BEGUN, line("EngineCore failed to start.\n" + trace))
+    now = load.feed(
+        now, line("RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}")
+    )
+    assert now.error.startswith("ValueError: Free memory on device cuda:0")
+
+
+def test_a_bare_error_line_gives_way_to_an_exception() -> None:
+    now = load.feed(BEGUN, line("something went wrong"))
+    assert now.error == "something went wrong"
+    now = load.feed(now, line("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"))
+    assert now.error.startswith("torch.OutOfMemoryError")
+
+
+def test_an_info_line_that_speaks_of_errors_is_none() -> None:
+    assert load.feed(BEGUN, line("retrying after error", Level.INFO)).error == ""
+
+
+def test_stages_follow_each_other() -> None:
+    assert load.ready(BEGUN, 5.0).stage is Stage.LOADING
+    now = load.answering(BEGUN, 6.0)
+    assert load.answering(now, 7.0).answering_at == 6.0
+    now = load.ready(now, 8.0)
+    assert (now.stage, now.ready_at, now.elapsed_at) == (Stage.READY, 8.0, 8.0)
+    assert load.failed(now, 9.0, "exit-code").stage is Stage.FAILED
