@@ -38,6 +38,8 @@ CONSEQUENCES = (
     "destroy_process_group",
     "leaked s",
 )
+STOP_BEGUN = "de5b426a63be47a7b6ac3eaac82e2f6f"
+"""systemd's message id for "Stopping …"; it is not written when a service ends by itself."""
 _EXCEPTION = re.compile(r"^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Expired)\b.*", re.MULTILINE)
 
 
@@ -67,6 +69,8 @@ class Attempt:
     failed_at: float | None = None
     reason: str = ""
     """Why it failed: what systemd says."""
+    stop_asked: bool = False
+    """PID 1 said that it stops the unit on request, so what follows is no crash."""
     note: str = ""
     """What is known and matters: "generation not tried: read-only" …"""
     complete: bool = True
@@ -82,6 +86,8 @@ def feed(attempt: Attempt, record: LogRecord) -> Attempt:
     """Take in one log record of this unit; records of another invocation change nothing."""
     if record.unit != attempt.unit or (record.invocation and record.invocation != attempt.invocation):
         return attempt
+    if record.message_id == STOP_BEGUN:
+        return replace(attempt, stop_asked=True)
     if record.kind is Kind.BAR and (bar := parse(record.text)):
         return _with_bar(attempt, bar, record.at)
     if record.text.startswith(("Model loading took", "Loading model weights took")):

@@ -1,0 +1,65 @@
+"""A unit's state turned into the story of its present start: begun, over, why; pure."""
+
+from __future__ import annotations
+
+from specconsole.load.attempt import Attempt, Stage, failed
+from specconsole.service.unit import Unit, UnitState
+
+# systemd's word for how a service ended, as a person would say it.
+RESULTS = {
+    "exit-code": "it exited with an error",
+    "signal": "it was killed by a signal",
+    "core-dump": "it crashed and dumped core",
+    "oom-kill": "the kernel's OOM killer ended it: the host ran out of memory",
+    "timeout": "systemd's time limit ended it (TimeoutStartSec or TimeoutStopSec)",
+    "watchdog": "systemd's watchdog ended it",
+    "protocol": "it did not speak systemd's start protocol (Type=)",
+    "start-limit-hit": "systemd refuses to start it again: too many starts in a short time",
+    "resources": "systemd could not set up its resources",
+    "exec-condition": "its ExecCondition said no",
+}
+UNDECIDED = (Stage.LOADING, Stage.ANSWERING)
+
+
+def observe(attempt: Attempt | None, unit: Unit, at: float) -> Attempt | None:
+    """Bring the story up to the unit's state, which was read at `at` (the host's clock, seconds since the epoch).
+
+    A new invocation begins a new attempt; when the one before was undecided it is first returned as failed, and the
+    next call begins the new one. None: nothing was started since the watch began, and nothing runs.
+    """
+    state = unit.state
+    if attempt is None or (attempt.stage is Stage.FAILED and state.invocation != attempt.invocation):
+        return _begin(unit, at) if state.running and state.sub != "auto-restart" else attempt
+    if state.invocation and state.invocation != attempt.invocation:
+        if attempt.stage in UNDECIDED:
+            return failed(attempt, at, f"systemd started it anew{_restarts(state)}; {_ending(attempt, state)}")
+        return _begin(unit, at)
+    if _over(state):
+        return failed(attempt, at, _ending(attempt, state) + (_restarts(state) if state.sub == "auto-restart" else ""))
+    return attempt
+
+
+def _begin(unit: Unit, at: float) -> Attempt:
+    state = unit.state
+    known = state.started_mono is not None and state.mono is not None
+    started = at - (state.mono - state.started_mono) if known and state.mono and state.started_mono else None
+    return Attempt(unit.name, state.invocation, started)
+
+
+def _over(state: UnitState) -> bool:
+    return state.active in ("inactive", "failed") or state.sub == "auto-restart"
+
+
+def _restarts(state: UnitState) -> str:
+    return f" (restart {state.restarts})" if state.restarts else ""
+
+
+def _ending(attempt: Attempt, state: UnitState) -> str:
+    if attempt.stop_asked:
+        return "it was stopped on request"
+    if state.result == "success":
+        return "it ended by itself, with exit code 0, though nobody asked it to stop"
+    said = RESULTS.get(state.result, f"systemd says {state.result or 'nothing'}")
+    if state.exit_status is not None and state.result in ("exit-code", "signal", "core-dump"):
+        said += f" ({state.exit_code or 'status'} {state.exit_status})"
+    return said
