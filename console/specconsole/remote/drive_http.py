@@ -1,0 +1,221 @@
+"""The load generator's sockets: one blocking connection a request, bytes kept with the time at which they arrived.
+
+Nothing is parsed while a stream runs: parsing at arrival costs 6 us a chunk and moves later stamps. TLS is not verified:
+the server is the host's own, reached over loopback or a unix socket.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+import struct
+import time
+from typing import Any, Dict, List, Optional, Tuple
+
+from specconsole.remote.drive_sse import Body, body_end, head_end, parse_head
+
+Piece = Tuple[int, bytes]
+"""perf_counter_ns right after the read returned, and the bytes it returned."""
+CONNECT_S = 10.0
+READ_BYTES = 1 << 16
+AGENT = "specconsole-drive"
+
+
+class Target:
+    """Where the server listens, and the key that it wants."""
+
+    def __init__(self, endpoint: Dict[str, Any], key: str = "") -> None:
+        self.address = str(endpoint.get("address") or "127.0.0.1")
+        self.port = int(endpoint.get("port") or 8000)
+        self.uds = endpoint.get("uds")
+        self.tls = bool(endpoint.get("tls"))
+        self.key = key
+
+    def dial(self, silence_s: float) -> socket.socket:
+        """Connect; afterwards the socket blocks, and a read that gets nothing for `silence_s` fails with EAGAIN.
+
+        The kernel's own time limit is used, since a socket with a Python timeout polls before each read.
+        """
+        if self.uds:
+            plain = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            plain.settimeout(CONNECT_S)
+            plain.connect(self.uds)
+        else:
+            plain = socket.create_connection((self.address, self.port), CONNECT_S)
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock = self._wrap(plain) if self.tls else plain
+        sock.settimeout(None)
+        whole = int(silence_s)
+        limit = struct.pack("@ll", whole, int((silence_s - whole) * 1e6))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+        return sock
+
+    def _wrap(self, plain: socket.socket) -> socket.socket:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        try:
+            return context.wrap_socket(plain, server_hostname=None if self.uds else self.address)
+        except (OSError, ValueError):
+            plain.close()
+            raise
+
+    def request(self, method: str, path: str, body: Optional[bytes] = None) -> bytes:
+        """The bytes of a request; the server closes the connection after its answer."""
+        host = "localhost" if self.uds else "%s:%d" % (self.address, self.port)
+        lines = ["%s %s HTTP/1.1" % (method, path), "Host: " + host, "User-Agent: " + AGENT, "Connection: close"]
+        lines.append("Accept-Encoding: identity")
+        if self.key:
+            lines.append("Authorization: Bearer " + self.key)
+        if body is not None:
+            lines += ["Content-Type: application/json", "Content-Length: %d" % len(body)]
+        return "\r\n".join(lines).encode() + b"\r\n\r\n" + (body or b"")
+
+    def hide(self, text: str) -> str:
+        """Take the key out of a text, should a server echo it."""
+        return text.replace(self.key, "***") if self.key else text
+
+
+def get(target: Target, path: str, deadline_s: float = 10.0) -> Tuple[int, bytes]:
+    """Ask for a small document; returns status and body. Raises OSError or ValueError."""
+    sock = target.dial(deadline_s)
+    try:
+        sock.sendall(target.request("GET", path))
+        data = b""
+        while True:
+            piece = sock.recv(READ_BYTES)
+            data += piece
+            if not piece or body_end(data) or len(data) > 1 << 25:
+                break
+    finally:
+        sock.close()
+    head, rest = data[: head_end(data)], data[head_end(data) :]
+    status, headers = parse_head(head)
+    return status, Body(headers).feed(rest)
+
+
+class Capture:
+    """One request while it runs and afterwards: what arrived, and when."""
+
+    def __init__(self, ident: str, meta: Dict[str, Any], payload: bytes) -> None:
+        self.ident = ident
+        self.meta = meta
+        self.payload = payload
+        self.pieces: List[Piece] = []
+        self.size = 0
+        self.sent_ns = 0
+        """perf_counter_ns right before the request was written; the connection stood already."""
+        self.sent_at = 0.0
+        """The same moment in seconds since the epoch, to compare with log lines."""
+        self.end_ns = 0
+        self.error = ""
+        self.started = False
+        self.done = False
+        self.cancelled = False
+        self._sock: Optional[socket.socket] = None
+
+    def run(self, target: Target, silence_s: float, cap_bytes: int) -> None:
+        """Send the request and keep what arrives, until the answer is whole, the server closes, or the cap is reached."""
+        try:
+            self._sock = target.dial(silence_s)
+            try:
+                self._exchange(self._sock, cap_bytes)
+            finally:
+                self._sock.close()
+        except (OSError, ValueError) as error:
+            if not self.cancelled:
+                self.error = reason(error, silence_s)
+        if not self.end_ns:
+            self.end_ns = time.perf_counter_ns()
+        self.done = True
+
+    def _exchange(self, sock: socket.socket, cap_bytes: int) -> None:
+        self.sent_at = time.time()
+        if self.cancelled:
+            return
+        self.started = True
+        clock, recv, keep = time.perf_counter_ns, sock.recv, self.pieces.append
+        self.sent_ns = clock()
+        sock.sendall(self.payload)
+        ended = End()
+        while True:
+            data = recv(READ_BYTES)
+            now = clock()
+            if not data:
+                break
+            keep((now, data))
+            self.size += len(data)
+            if ended.after(data, self.pieces):
+                break
+            if self.size > cap_bytes:
+                self.error = "more than %d bytes in one stream: cut there, what came before is kept" % cap_bytes
+                break
+        self.end_ns = now
+
+    def cancel(self) -> None:
+        """End the stream from another thread; what arrived stays."""
+        self.cancelled = True
+        sock = self._sock
+        if sock is not None:
+            try:
+                socket.socket.shutdown(
+                    sock, socket.SHUT_RDWR
+                )  # not SSLSocket's: it would drop the session under the reader
+            except OSError:
+                pass
+
+
+class End:
+    """Knows when an answer is whole without parsing it: cheap tests a read, an exact one only where they say yes."""
+
+    def __init__(self) -> None:
+        self.left: Optional[int] = None
+        """Bytes still to come, where the server said how many."""
+        self.chunked: Optional[bool] = None
+
+    def after(self, data: bytes, pieces: List[Piece]) -> bool:
+        """Tell whether the answer is whole after this read."""
+        if self.chunked is None:
+            return self._head(b"".join(piece for _, piece in pieces))
+        if self.chunked:
+            # The end may be cut anywhere, so a short read is looked at with what came before it. After trailers the
+            # server's close is waited for.
+            tail = data if len(data) >= 5 else b"".join(piece for _, piece in pieces[-5:])
+            return tail.endswith(b"0\r\n\r\n") and body_end(b"".join(piece for _, piece in pieces))
+        if self.left is not None:
+            self.left -= len(data)
+            return self.left <= 0
+        return False
+
+    def _head(self, data: bytes) -> bool:
+        end = head_end(data)
+        if end < 0:
+            return False
+        headers = parse_head(data[:end])[1]
+        self.chunked = "chunked" in headers.get("transfer-encoding", "").lower()
+        if self.chunked:
+            return body_end(data)
+        length = headers.get("content-length", "")
+        if length.isdigit():
+            self.left = int(length) - (len(data) - end)
+            return self.left <= 0
+        return False
+
+
+TOKENS = re.compile(rb'"completion_tokens"\s*:\s*(\d+)')
+
+
+def tokens_so_far(capture: Capture) -> int:
+    """The last token count among the latest bytes of a running stream; 0: none seen. For progress only."""
+    latest = b"".join(data for _, data in capture.pieces[-3:])[-4096:]
+    found = TOKENS.findall(latest)
+    return int(found[-1]) if found else 0
+
+
+def reason(error: BaseException, silence_s: float) -> str:
+    """Why a request failed, in a few words."""
+    if isinstance(error, (BlockingIOError, ssl.SSLWantReadError)):
+        return "nothing arrived for %g s" % silence_s
+    text = str(error) or type(error).__name__
+    return "%s: %s" % (type(error).__name__, text) if not isinstance(error, OSError) else text
