@@ -20,6 +20,7 @@ class GpuProcess:
 
     pid: int
     name: str
+    """Its title, secrets masked; "" for one that is not visible: it is gone, or lives in another container."""
     memory: int | None
     """Bytes of GPU memory; None: the driver does not say (MIG, another container)."""
     unit: str | None
@@ -60,12 +61,17 @@ class Gpu:
     """Share of DRAM bandwidth, 0 to 1 (GPM)."""
     ecc_corrected: int | None = None
     ecc_uncorrected: int | None = None
+    """Since the driver was loaded."""
+    ecc_corrected_ever: int | None = None
+    ecc_uncorrected_ever: int | None = None
     xid: int | None = None
     """The last Xid error since the probe began; None: none seen or not readable (see `why`)."""
     mig: bool | None = None
     processes: tuple[GpuProcess, ...] | None = None
     why: Mapping[str, str] = field(default_factory=dict)
     """Reason by field name for what is None."""
+    last: Gpu | None = None
+    """What it said before its driver fell silent; `error` says for how long. None for a GPU that answers or is lost."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,8 @@ class UnitProcess:
     rss: int | None = None
     """Resident bytes."""
     threads: int | None = None
+    started_s: float | None = None
+    """When it began, in seconds of the host's boot clock: with the pid it tells processes apart."""
 
 
 @dataclass(frozen=True)
@@ -96,15 +104,21 @@ class UnitTree:
     processes: tuple[UnitProcess, ...]
     left_out: int = 0
     """Processes beyond the 200 that are listed."""
+    cpu_s: float | None = None
+    """CPU seconds of the whole cgroup so far, ended processes included; None: the kernel does not count them."""
+    why: str | None = None
+    """Why there is no process: the unit does not run, or this login may not see it."""
 
 
 @dataclass(frozen=True)
 class ShmEntry:
-    """One entry of /dev/shm."""
+    """One entry of /dev/shm; a folder stands for all that is in it."""
 
     name: str
     size: int
+    """Bytes that it allocates, which is what its removal would give back."""
     age_s: float
+    """Seconds since its last change of state (ctime)."""
     uid: int
 
 
@@ -120,7 +134,7 @@ class Vitals:
     cpu_busy_s: float | None = None
     """CPU seconds spent busy since boot, all cores."""
     net_rx: int | None = None
-    """Bytes received since boot, all interfaces but lo."""
+    """Bytes received since boot by the interfaces with a device behind them; where none has one, by all but lo."""
     net_tx: int | None = None
     uptime_s: float | None = None
     shm_total: int | None = None
@@ -143,6 +157,8 @@ class Fleet:
     vitals: Vitals
     units: Mapping[str, UnitTree] = field(default_factory=dict)
     shm: tuple[ShmEntry, ...] = ()
+    """The biggest entries of /dev/shm."""
+    shm_left_out: int = 0
     driver: str | None = None
     interval_s: float = 1.0
     cost_s: float | None = None
@@ -152,7 +168,7 @@ class Fleet:
 
     @property
     def memory_used(self) -> int | None:
-        """Bytes used on all GPUs; None when any readable GPU does not say."""
+        """Bytes used on all GPUs; None when any does not say."""
         return _total(gpu.memory_used for gpu in self.gpus)
 
     @property
@@ -184,20 +200,24 @@ def parse(line: bytes | str) -> Fleet:
     frame = json.loads(line)
     if not isinstance(frame, dict) or frame.get("v") != 1:
         raise ValueError("not a frame of version 1")
-    gpus = tuple(_gpu(item) for item in frame["gpus"])
-    units = {
-        name: UnitTree(tuple(UnitProcess(**process) for process in tree["processes"]), tree.get("left_out", 0))
-        for name, tree in frame.get("units", {}).items()
-    }
+    try:
+        return from_frame(frame)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"not a frame of version 1: {error}") from error
+
+
+def from_frame(frame: Mapping[str, Any]) -> Fleet:
+    """Make a `Fleet` from the values of a frame; raises KeyError or TypeError where they are none."""
     return Fleet(
         at=frame["t"],
         mono=frame["mono"],
         source=frame["source"],
         why=frame.get("why"),
-        gpus=gpus,
+        gpus=tuple(_gpu(item) for item in frame["gpus"]),
         vitals=Vitals(**frame.get("host", {})),
-        units=units,
+        units={name: _tree(tree) for name, tree in frame.get("units", {}).items()},
         shm=tuple(ShmEntry(**entry) for entry in frame.get("shm", ())),
+        shm_left_out=frame.get("shm_left_out", 0),
         driver=frame.get("driver"),
         interval_s=frame.get("interval_s", 1.0),
         cost_s=frame.get("cost_s"),
@@ -205,10 +225,17 @@ def parse(line: bytes | str) -> Fleet:
     )
 
 
-def _gpu(item: dict[str, Any]) -> Gpu:
+def _tree(item: Mapping[str, Any]) -> UnitTree:
+    values = dict(item)
+    return UnitTree(**values | {"processes": tuple(UnitProcess(**process) for process in values["processes"])})
+
+
+def _gpu(item: Mapping[str, Any]) -> Gpu:
     values = dict(item)
     if (processes := values.get("processes")) is not None:
         values["processes"] = tuple(GpuProcess(**process) for process in processes)
     if (throttle := values.get("throttle")) is not None:
         values["throttle"] = tuple(throttle)
+    if (last := values.get("last")) is not None:
+        values["last"] = _gpu(last)
     return Gpu(**values)

@@ -1,0 +1,114 @@
+"""What is wrong with a GPU, told from a stream of samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from specconsole.gpu.history import key
+from specconsole.gpu.sample import Fleet, Gpu
+from specconsole.remote.probe_gpu import SILENT
+from specconsole.text import one_line
+
+LASTING_SAMPLES = 3
+LASTING_S = 2.0
+"""A sign must show in so many samples in a row and over so long: on a healthy H200 the power cap flashes for two or
+three samples while kernels compile, and a single sample may show 100 % utilisation at idle power."""
+GHOST_UTIL = 0.95
+GHOST_POWER = 0.3
+"""Utilisation above and power below (as a share of the limit) which a GPU only seems busy: a hung collective spins at 15
+to 22 % of the limit, the lightest real decoding on an H200 takes 35 %."""
+HOT = ("thermal", "hardware thermal", "hardware slowdown", "power brake")
+
+XID = {
+    13: "graphics engine exception, most often the application's fault",
+    31: "page fault, most often the application's fault",
+    32: "corrupted push buffer stream",
+    38: "driver firmware error",
+    43: "the GPU stopped a channel, most often the application's fault",
+    45: "cleanup after another error: look for the Xid before it",
+    48: "double-bit ECC error",
+    61: "internal microcontroller breakpoint",
+    62: "internal microcontroller halt",
+    63: "a memory row was remapped",
+    64: "a memory row could not be remapped",
+    69: "graphics engine class error",
+    74: "NVLink error: every tensor-parallel start on this host is suspect",
+    79: "the GPU has fallen off the bus",
+    92: "high rate of single-bit ECC errors",
+    94: "contained ECC error: the application that was hit must be restarted",
+    95: "uncontained ECC error: the GPU must be reset",
+    109: "context switch timeout",
+    119: "the GPU's system processor (GSP) does not answer",
+    120: "the GPU's system processor (GSP) failed",
+    140: "unrecovered ECC error",
+}
+"""By NVIDIA's list of Xid errors."""
+XID_OF_APPLICATIONS = frozenset({13, 31, 43, 45})
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that is wrong with one GPU now."""
+
+    gpu: int
+    kind: str
+    """lost, silent, xid, ecc, slowed or ghost."""
+    text: str
+    """What is wrong, without the GPU's number."""
+    grave: bool = True
+    """False for what may be harmless, and is worth a look."""
+
+    def __str__(self) -> str:
+        return f"GPU {self.gpu}: {self.text}" if self.gpu >= 0 else f"a GPU: {self.text}"
+
+
+class FaultWatch:
+    """Remembers how long a sign has lasted; feed it every sample."""
+
+    def __init__(self) -> None:
+        self._lasting: dict[tuple[str, str], tuple[int, float]] = {}
+
+    def feed(self, fleet: Fleet) -> tuple[Fault, ...]:
+        """Take in a sample and say what is wrong now, the gravest first."""
+        signs = [(gpu, fault) for gpu in fleet.gpus for fault in _signs(gpu)]
+        before, self._lasting = self._lasting, {}
+        faults = []
+        for gpu, fault in signs:
+            sign = (key(gpu), fault.kind)
+            count, since = before.get(sign, (0, fleet.mono))
+            self._lasting[sign] = (count + 1, since)
+            long_enough = count + 1 >= LASTING_SAMPLES and fleet.mono - since >= LASTING_S
+            if long_enough or fault.kind not in ("slowed", "ghost", "silent"):
+                faults.append(fault)
+        return tuple(sorted(faults, key=lambda fault: not fault.grave))
+
+
+def _signs(gpu: Gpu) -> Iterator[Fault]:
+    """What one sample shows, whether or not it lasts."""
+    if gpu.error is not None:
+        kind = "silent" if gpu.error.startswith(SILENT) else "lost"
+        where = f" ({gpu.bus})" if gpu.index < 0 and gpu.bus else ""
+        yield Fault(gpu.index, kind, one_line(gpu.error) + where)
+        return
+    if gpu.xid is not None:
+        text = f"Xid {gpu.xid}, {XID.get(gpu.xid, 'see the list of Xid errors of NVIDIA')}"
+        yield Fault(gpu.index, "xid", text, grave=gpu.xid not in XID_OF_APPLICATIONS)
+    if gpu.ecc_uncorrected:
+        plural = "s" if gpu.ecc_uncorrected > 1 else ""
+        yield Fault(
+            gpu.index, "ecc", f"{gpu.ecc_uncorrected} uncorrected ECC error{plural} since the driver was loaded"
+        )
+    if hot := [reason for reason in gpu.throttle or () if reason in HOT]:
+        heat = "" if gpu.temperature_c is None else f" at {gpu.temperature_c:.0f} °C"
+        yield Fault(gpu.index, "slowed", f"slowed by {' and '.join(hot)}{heat}")
+    if is_ghost(gpu):
+        text = f"{gpu.util:.0%} busy at {gpu.power_w:.0f} of {gpu.power_limit_w:.0f} W: a kernel only waits"
+        yield Fault(gpu.index, "ghost", text, grave=False)
+
+
+def is_ghost(gpu: Gpu) -> bool:
+    """True when one sample shows full utilisation at a power near idle: the kernels that run do no work."""
+    if gpu.util is None or gpu.power_w is None or not gpu.power_limit_w:
+        return False
+    return gpu.util >= GHOST_UTIL and gpu.power_w <= GHOST_POWER * gpu.power_limit_w
