@@ -30,7 +30,7 @@ def recipe() -> str:
 
 
 def environment() -> Path:
-    """The folder that holds `venv/` and `tiny/` (the model); made under a lock when it is not there."""
+    """The tree that holds opt/vllm/venv and opt/vllm/tiny (the model), a layer of a lab host; made when it is not there."""
     cache = Path(os.environ.get("SPECCONSOLE_E2E_CACHE", "/var/cache/specconsole-e2e"))
     cache.mkdir(parents=True, exist_ok=True)
     dest = cache / f"vllm-{VERSION}-{recipe()}"
@@ -38,11 +38,11 @@ def environment() -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (dest / "ready").exists():
             shutil.rmtree(dest, ignore_errors=True)
-            dest.mkdir()
-            _install(dest / "venv")
-            _model(dest)
+            (home := dest / "layer/opt/vllm").mkdir(parents=True)
+            _install(home / "venv")
+            _model(home)
             (dest / "ready").touch()
-    return dest
+    return dest / "layer"
 
 
 def _run(*argv: str | Path, **extra: str) -> str:

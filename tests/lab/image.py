@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.lab.programs import output
@@ -45,8 +46,8 @@ def missing() -> str | None:
     return f"the lab needs {', '.join(absent)}: see tests/lab/README.md" if absent else None
 
 
-def _tree(suite: str) -> Path:
-    recipe = hashlib.sha256(" ".join(OPTIONS).encode()).hexdigest()[:12]
+def _tree(suite: str, extra: Sequence[str] = ()) -> Path:
+    recipe = hashlib.sha256(" ".join((*OPTIONS, *extra)).encode()).hexdigest()[:12]
     return cache() / f"{suite}-{recipe}"
 
 
@@ -55,9 +56,12 @@ def all_built() -> bool:
     return all(_tree(suite).exists() for suite in SUITES)
 
 
-def base_image(suite: str) -> Path:
-    """Return a Debian tree, made by mmdebstrap the first time (20 to 60 s); needs the network, so before isolation."""
-    tree = _tree(suite)
+def base_image(suite: str, extra: Sequence[str] = ()) -> Path:
+    """Return a Debian tree, made by mmdebstrap the first time (20 to 60 s); needs the network, so before isolation.
+
+    `extra`: Debian packages beyond those of every lab host.
+    """
+    tree = _tree(suite, extra)
     tree.parent.mkdir(parents=True, exist_ok=True)
     with (tree.parent / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -67,7 +71,7 @@ def base_image(suite: str) -> Path:
             making = tree.parent / f"building-{suite}"
             # The lock is passed on: as long as an orphan of a killed build writes, nobody else begins.
             subprocess.run(
-                ["mmdebstrap", "--quiet", *OPTIONS, suite, str(making)],
+                ["mmdebstrap", "--quiet", *OPTIONS, *(f"--include={name}" for name in extra), suite, str(making)],
                 check=True,
                 stdin=subprocess.DEVNULL,
                 pass_fds=(lock.fileno(),),
