@@ -1,0 +1,30 @@
+"""A clock that runs faster than another one: the demo's time."""
+
+from __future__ import annotations
+
+from specconsole.clock import Clock
+
+
+class ScaledClock:
+    """Time that starts where another clock stands and passes `speed` times as fast."""
+
+    def __init__(self, base: Clock, speed: float) -> None:
+        self.speed = speed
+        self._base = base
+        self._epoch = base.now()
+        self._start = base.monotonic()
+
+    def _passed(self) -> float:
+        return (self._base.monotonic() - self._start) * self.speed
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return self._epoch + self._passed()
+
+    def monotonic(self) -> float:
+        """Seconds since an arbitrary start."""
+        return self._start + self._passed()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait that long by this clock."""
+        await self._base.sleep(seconds / self.speed)

@@ -1,0 +1,251 @@
+"""The simulated host: `host.base.Host` over a replayed recording. Nothing of it touches this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+from specconsole.clock import Clock, SystemClock
+from specconsole.errors import CommandFailed, DeadlineExceeded, LinkLost, LinkRefused
+from specconsole.host.base import Completed, Endpoint, HostFacts, Link, LinkKind, Program, Rights
+from specconsole.host.simulated import command, files, fixture, http, journalctl, probe, story
+from specconsole.host.simulated.engine import PORTS, Engine
+from specconsole.host.simulated.machine import Machine
+from specconsole.host.simulated.process import Output, SimulatedProcess
+from specconsole.host.simulated.story import Story
+from specconsole.stream import Latest
+
+_ROUND_TRIP_S = 0.0004
+_RETRY_S = 1.0
+_FRAMES_PER_SECOND = 10.0
+"""The probe gives at most so many frames a second of the viewer's time, however fast the replay runs."""
+
+FACTS = HostFacts(
+    hostname=fixture.HOSTNAME,
+    user="root",
+    uid=0,
+    rights=Rights.ROOT,
+    boot_id=fixture.BOOT_ID,
+    python="/usr/bin/python3",
+    python_version="3.12.3",
+    groups=("root",),
+    clock_skew_s=0.0,
+)
+
+
+class SimulatedHost:
+    """A host on which recorded servers start, serve and stop by a clock that may run fast."""
+
+    def __init__(
+        self,
+        name: str = "demo",
+        *,
+        clock: Clock | None = None,
+        speed: float = 1.0,
+        begin: Story = story.serving,
+        gpus: int = 1,
+        read_only: bool = False,
+    ) -> None:
+        self.clock: Clock = clock or SystemClock()
+        """The host's time, and the viewer's: a caller that shows ages must use it."""
+        self.machine = Machine(self.clock, gpus)
+        self._name = name
+        self._speed = speed
+        self._begin = begin
+        self._read_only = read_only
+        self._link = Latest(Link(LinkKind.CONNECTING, self.clock.monotonic()))
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._processes: set[SimulatedProcess] = set()
+        self._opened = False
+
+    @property
+    def name(self) -> str:
+        """What the user typed, or what the demo is."""
+        return self._name
+
+    @property
+    def link(self) -> Link:
+        """The link's state now."""
+        return self._link.value
+
+    def links(self) -> AsyncGenerator[Link, None]:
+        """Yield the link's state now and after each change."""
+        return self._link.watch()
+
+    @property
+    def facts(self) -> HostFacts | None:
+        """What is known of the host."""
+        return FACTS if self._opened else None
+
+    @property
+    def read_only(self) -> bool:
+        """True when nothing may be started or stopped: asked for."""
+        return self._read_only
+
+    async def open(self) -> None:
+        """Set the machine up and let it live."""
+        if not self._opened:
+            self._opened = True
+            self._begin(self.machine)
+            self._spawn(self.machine.live())
+        self._up()
+
+    async def close(self) -> None:
+        """End everything."""
+        self._set(LinkKind.CLOSED)
+        for process in list(self._processes):
+            process.end()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def up(self) -> HostFacts:
+        """Wait until the link is up."""
+        watch = self.links()
+        try:
+            async for link in watch:
+                if link.kind is LinkKind.UP:
+                    break
+                if link.kind in (LinkKind.REFUSED, LinkKind.CLOSED):
+                    raise LinkRefused(f"The link to {self.name} is closed.")
+        finally:
+            await watch.aclose()
+        return FACTS
+
+    def cut(self, seconds: float) -> None:
+        """Lose the link for so many seconds of the demo's time."""
+        now = self.clock.monotonic()
+        self._link.set(Link(LinkKind.LOST, now, attempt=1, next_try=now + _RETRY_S, reason="The link was cut."))
+        for process in list(self._processes):
+            process.lose()
+        for task in [task for task in self._tasks if task.get_name() == "connection"]:
+            task.cancel()
+        self._spawn(self._mend(seconds))
+
+    async def _mend(self, seconds: float) -> None:
+        await self.clock.sleep(seconds)
+        self._up()
+
+    async def run(self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 10.0) -> Completed:  # noqa: ARG002
+        """Run a command; one that is not known ends with status 127. Raises as `Host.run`."""
+        self._need_link()
+        if not argv:
+            return Completed((), command.NOT_RECORDED, b"", b"not recorded\n")
+        work = asyncio.ensure_future(command.run(self.machine, argv))
+        limit = asyncio.ensure_future(self.clock.sleep(deadline_s))
+        try:
+            await asyncio.wait((work, limit), return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                raise DeadlineExceeded(f"{argv[0]} did not end within {deadline_s:g} s.")
+        finally:
+            for task in (work, limit):
+                task.cancel()
+            await asyncio.gather(work, limit, return_exceptions=True)
+        self._need_link()
+        return work.result()
+
+    @asynccontextmanager
+    async def process(self, what: Sequence[str] | Program) -> AsyncGenerator[SimulatedProcess, None]:
+        """Start something long-lived; raises LinkLost."""
+        self._need_link()
+        process = SimulatedProcess(lambda stdin: self._output(what, stdin))
+        self._processes.add(process)
+        try:
+            yield process
+        finally:
+            self._processes.discard(process)
+            await process.aclose()
+
+    async def _output(self, what: Sequence[str] | Program, stdin: asyncio.Queue[bytes]) -> Output:
+        if isinstance(what, Program):
+            if what.name == "probe":
+                async for line in self._frames(dict(what.arguments), stdin):
+                    yield line
+                return
+            yield command.NOT_RECORDED, f"{what.name}: not recorded\n".encode()
+            return
+        words = command.unwrapped(what)
+        if words and words[0].rpartition("/")[2] == "journalctl":
+            asked = journalctl.query(self.machine, words[1:])
+            if asked.follow:
+                async for data in journalctl.follow(self.machine, asked):
+                    yield data
+                return
+        done = await command.run(self.machine, what)
+        if done.stdout:
+            yield done.stdout
+        yield done.status, done.stderr
+
+    async def _frames(self, arguments: dict[str, object], stdin: asyncio.Queue[bytes]) -> AsyncGenerator[bytes, None]:
+        """The probe: a frame a tick; what comes on its input changes interval and units at once."""
+        wish = dict(arguments)
+        ticks = wish.get("ticks")
+        rest = b""
+        while ticks is None or (isinstance(ticks, int) and ticks > 0):
+            asked = wish.get("interval_s")
+            interval = max(float(asked) if isinstance(asked, (int, float)) else 1.0, self._speed / _FRAMES_PER_SECOND)
+            units = wish.get("units")
+            self.machine.advance()
+            yield probe.frame(self.machine, list(units) if isinstance(units, (list, dict)) else [], interval)
+            ticks = ticks - 1 if isinstance(ticks, int) else None
+            *lines, rest = (rest + await self._heard(stdin, interval)).split(b"\n")
+            for line in lines:
+                with suppress(ValueError):
+                    wish |= json.loads(line)
+
+    async def _heard(self, stdin: asyncio.Queue[bytes], seconds: float) -> bytes:
+        """Wait so long, or until something comes on the input."""
+        heard = asyncio.ensure_future(stdin.get())
+        slept = asyncio.ensure_future(self.clock.sleep(seconds))
+        try:
+            await asyncio.wait((heard, slept), return_when=asyncio.FIRST_COMPLETED)
+            return heard.result() if heard.done() else b""
+        finally:
+            for task in (heard, slept):
+                task.cancel()
+            await asyncio.gather(heard, slept, return_exceptions=True)
+
+    async def connect(self, endpoint: Endpoint) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Reach the server that listens there, over a pair of sockets of this process. Raises as `Host.connect`."""
+        self._need_link()
+        self.machine.advance()
+        unit = None if endpoint.uds else files.answering(self.machine).get(endpoint.port)
+        if unit is None:
+            raise ConnectionRefusedError(111, f"Nothing listens at {endpoint}.")
+        ours, theirs = socket.socketpair()
+        engine = Engine(self.machine, unit, next(PORTS))
+        self._spawn(_serve(theirs, engine), name="connection")
+        return await asyncio.open_connection(sock=ours)
+
+    async def send_file(self, path: str, data: bytes, mode: int = 0o600) -> None:  # noqa: ARG002
+        """Refuse: a replay has no place for files."""
+        self._need_link()
+        raise CommandFailed(f"{path} was not written.", "The demo replays a recording and has no place for files.")
+
+    def _up(self) -> None:
+        self._link.set(Link(LinkKind.UP, self.clock.monotonic(), round_trip_s=_ROUND_TRIP_S))
+
+    def _set(self, kind: LinkKind) -> None:
+        self._link.set(Link(kind, self.clock.monotonic()))
+
+    def _need_link(self) -> None:
+        if self.link.kind is not LinkKind.UP:
+            raise LinkLost(f"The link to {self.name} is {self.link.kind.value}.")
+
+    def _spawn(self, work: object, name: str = "machine") -> None:
+        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work, name=name)  # type: ignore[arg-type]
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def _serve(sock: socket.socket, engine: Engine) -> None:
+    reader, writer = await asyncio.open_connection(sock=sock)
+    try:
+        await http.serve(reader, writer, engine.answer)
+    finally:
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()

@@ -1,0 +1,122 @@
+"""The journal of the simulated host: entries as journald keeps them, printed as `journalctl -o json` prints them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from specconsole.stream import Latest
+
+Fields = Mapping[str, bytes]
+
+_LONG = 4096
+"""Without `--all` journalctl prints null for a field of this many bytes or more."""
+
+_BASIC = ("__CURSOR", "__REALTIME_TIMESTAMP", "__MONOTONIC_TIMESTAMP", "_BOOT_ID")
+"""Printed whatever `--output-fields` asks for."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry."""
+
+    seq: int
+    at: float
+    """Seconds since the epoch."""
+    fields: Fields
+
+
+class Journal:
+    """Entries in order of time, and a watch for those who follow."""
+
+    def __init__(self, boot_id: str, booted: float) -> None:
+        self.entries: list[Entry] = []
+        self.grown = Latest(0)
+        """How many entries there are."""
+        self._boot_id = boot_id
+        self._booted = booted
+
+    def add(self, at: float, fields: Mapping[str, str | bytes]) -> None:
+        """Append an entry."""
+        seq = len(self.entries) + 1
+        micros, mono = round(at * 1e6), round((at - self._booted) * 1e6)
+        cursor = f"s={self._boot_id[::-1]};i={seq:x};b={self._boot_id};m={mono:x};t={micros:x};x={seq * 2654435761:x}"
+        basic = {
+            "__CURSOR": cursor,
+            "__REALTIME_TIMESTAMP": str(micros),
+            "__MONOTONIC_TIMESTAMP": str(mono),
+            "_BOOT_ID": self._boot_id,
+        }
+        all_fields = {
+            name: value if isinstance(value, bytes) else value.encode()
+            for name, value in (basic | dict(fields)).items()
+        }
+        self.entries.append(Entry(seq, at, all_fields))
+
+    def announce(self) -> None:
+        """Wake those who follow."""
+        if self.grown.value != len(self.entries):
+            self.grown.set(len(self.entries))
+
+    def place(self, cursor: str) -> int:
+        """The number of the entry that a cursor means; one that is gone means the next later one."""
+        parts = dict(part.split("=", 1) for part in cursor.split(";") if "=" in part)
+        return int(parts.get("i", "0"), 16)
+
+
+def render(entry: Entry, wanted: Sequence[str], everything: bool) -> bytes:
+    """One line of `-o json`: bytes that are no text, or hold controls, as an array of numbers."""
+    names: Iterable[str] = [*_BASIC, *wanted] if wanted else entry.fields
+    shown = {name: _value(entry.fields[name], everything) for name in dict.fromkeys(names) if name in entry.fields}
+    return json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _value(value: bytes, everything: bool) -> str | list[int] | None:
+    if len(value) >= _LONG and not everything:
+        return None
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        return list(value)
+    return list(value) if any((char < " " and char not in "\t\n") or char == "\x7f" for char in text) else text
+
+
+def plain(entry: Entry) -> bytes:
+    """One line of `-o cat`."""
+    return entry.fields.get("MESSAGE", b"") + b"\n"
+
+
+class Match:
+    """What an entry must have: groups of which one must fit, each a set of fields with the values allowed for it."""
+
+    def __init__(self) -> None:
+        self._groups: list[dict[str, set[bytes]]] = [{}]
+        self._units: set[bytes] = set()
+
+    def term(self, word: str) -> None:
+        """Take FIELD=value, or + for "or"."""
+        if word == "+":
+            self._groups.append({})
+            return
+        name, _, value = word.partition("=")
+        self._groups[-1].setdefault(name, set()).add(value.encode())
+
+    def unit(self, name: str) -> None:
+        """Take a unit: what it prints, and what PID 1 says of it."""
+        self._units.add((name if "." in name else f"{name}.service").encode())
+
+    def fits(self, entry: Entry) -> bool:
+        """Say whether an entry is meant."""
+        fields = entry.fields
+        by_pid_1 = fields.get("_PID") == b"1" and fields.get("UNIT") in self._units
+        if self._units and not by_pid_1 and fields.get("_SYSTEMD_UNIT") not in self._units:
+            return False
+        return any(all(fields.get(name) in values for name, values in group.items()) for group in self._groups)
+
+
+def select(entries: Iterable[Entry], match: Match, since: float | None, until: float | None) -> Iterator[Entry]:
+    """Yield the entries that fit, of a span of time."""
+    for entry in entries:
+        if (since is None or entry.at >= since) and (until is None or entry.at <= until) and match.fits(entry):
+            yield entry

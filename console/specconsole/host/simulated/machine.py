@@ -1,0 +1,200 @@
+"""The simulated machine: units that start and stop, servers that print, a journal that grows, all by one clock."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import re
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from specconsole.clock import Clock
+from specconsole.host.simulated import fixture, recording
+from specconsole.host.simulated.journal import Journal
+from specconsole.host.simulated.playback import Playback
+from specconsole.host.simulated.recording import Recording, Sample
+from specconsole.host.simulated.unit import SimulatedUnit
+
+Deed = Callable[[float], None]
+"""Something that happens at a moment, which it is told."""
+
+_PID = re.compile(rb"^\(\w+ pid=(\d+)\)")
+_AHEAD_S = 120.0
+"""Log lines are laid out this far ahead."""
+
+
+class Machine:
+    """What the simulated host is made of; `advance` brings it to the present."""
+
+    def __init__(self, clock: Clock, gpus: int = 1) -> None:
+        self.clock = clock
+        self.gpus = gpus
+        self.booted = clock.now() - fixture.UPTIME_S
+        self.journal = Journal(fixture.BOOT_ID, self.booted)
+        self.units = {name: SimulatedUnit(file, self.booted) for name, file in fixture.unit_files().items()}
+        self.operated = False
+        """The user started or stopped something: a story must not interfere any more."""
+        self._deeds: list[tuple[float, int, Deed]] = []
+        self._order = count()
+        self._changed = asyncio.Event()
+        self._last_pid = b"1"
+
+    @property
+    def uptime(self) -> float:
+        """Seconds since boot."""
+        return self.clock.now() - self.booted
+
+    def at(self, moment: float, deed: Deed) -> None:
+        """Let something happen at a moment, past ones first."""
+        heapq.heappush(self._deeds, (moment, next(self._order), deed))
+        self._changed.set()
+
+    def advance(self, until: float | None = None) -> None:
+        """Let happen all that was due until now."""
+        now = self.clock.now() if until is None else until
+        while self._deeds and self._deeds[0][0] <= now:
+            moment, _, deed = heapq.heappop(self._deeds)
+            deed(moment)
+        self.journal.announce()
+
+    async def live(self) -> None:
+        """Advance for ever, whenever something is due."""
+        while True:
+            self.advance()
+            self._changed.clear()
+            due = self._deeds[0][0] if self._deeds else None
+            await self._wait(None if due is None else max(due - self.clock.now(), 0))
+
+    async def _wait(self, seconds: float | None) -> None:
+        """Wait until then, or until something else is to happen earlier."""
+        waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._changed.wait())]
+        if seconds is not None:
+            waits.append(asyncio.ensure_future(self.clock.sleep(seconds)))
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
+
+    # -- units --
+
+    def recording(self, name: str) -> Recording:
+        """The recording that a unit plays."""
+        return recording.load(self.units[name].file.recording)
+
+    def start(self, name: str, at: float | None = None) -> None:
+        """Start a unit; units that it conflicts with are stopped first."""
+        now = self.clock.now() if at is None else at
+        unit = self.units[name]
+        if unit.active == "active":
+            return
+        others = [other for other in self.units.values() if other.running and self._conflict(unit, other)]
+        for other in others:
+            self.stop(other.name, now)
+        ends = [other.playback.gone_at or now for other in others if other.playback]
+        if unit.running and unit.playback:
+            ends.append(unit.playback.gone_at or now)
+        self.at(max(ends, default=now), lambda moment: self._begin(unit, moment))
+        self.advance(now)
+
+    def _conflict(self, one: SimulatedUnit, other: SimulatedUnit) -> bool:
+        return other.name in one.file.conflicts or one.name in other.file.conflicts
+
+    def _begin(self, unit: SimulatedUnit, at: float) -> None:
+        if unit.running:
+            return
+        playback = Playback(recording.load(unit.file.recording), at, unit.new_invocation())
+        unit.begin(at, playback, self.journal)
+        self._lay_lines(unit, playback, at)
+        if playback.exit_at is not None:
+            self._end_later(unit, playback)
+
+    def stop(self, name: str, at: float | None = None) -> None:
+        """Stop a unit by SIGTERM."""
+        now = self.clock.now() if at is None else at
+        self.advance(now)
+        unit = self.units[name]
+        playback = unit.playback
+        if unit.active != "active" or playback is None:
+            return
+        unit.stop(now, self.journal)
+        for moment, line in playback.last_lines():
+            self.at(moment, lambda when, line=line: self._print(unit, playback, when, line))  # type: ignore[misc]
+        self._end_later(unit, playback)
+        self.journal.announce()
+
+    def _end_later(self, unit: SimulatedUnit, playback: Playback) -> None:
+        """Note the ends of the main and of the last process; a SIGTERM meanwhile makes them earlier and notes anew."""
+        stopped = playback.stopped
+
+        def unless_stopped(deed: Callable[[float, Journal], None]) -> Deed:
+            return lambda moment: deed(moment, self.journal) if playback.stopped == stopped else None
+
+        if playback.exit_at is not None and playback.gone_at is not None:
+            self.at(playback.exit_at, unless_stopped(unit.exit))
+            self.at(playback.gone_at, unless_stopped(unit.end))
+
+    # -- logs --
+
+    def _lay_lines(self, unit: SimulatedUnit, playback: Playback, since: float) -> None:
+        """Note the lines of the next minutes, and to do so again."""
+        if playback.stopped is not None:
+            return
+        until = since + _AHEAD_S
+        for moment, line in playback.lines(since, until):
+            self.at(moment, lambda when, line=line: self._print_unless_stopped(unit, playback, when, line))  # type: ignore[misc]
+        if not playback.fails or playback.passed(until) < playback.recording.moment("exited"):
+            self.at(until, lambda moment: self._lay_lines(unit, playback, moment))
+
+    def _print_unless_stopped(self, unit: SimulatedUnit, playback: Playback, at: float, line: bytes) -> None:
+        if playback.stopped is None:
+            self._print(unit, playback, at, line)
+
+    def _print(self, unit: SimulatedUnit, playback: Playback, at: float, line: bytes) -> None:
+        """Add a line of a server to the journal; a bare line is taken for the last known process's."""
+        if match := _PID.match(line):
+            self._last_pid = match[1]
+        self.journal.add(
+            at,
+            {
+                "MESSAGE": line,
+                "PRIORITY": "6",
+                "SYSLOG_IDENTIFIER": "python3",
+                "_PID": self._last_pid,
+                "_UID": "0",
+                "_COMM": "python3",
+                "_SYSTEMD_UNIT": unit.name,
+                "_SYSTEMD_CGROUP": f"/system.slice/{unit.name}",
+                "_SYSTEMD_INVOCATION_ID": playback.invocation,
+                "_TRANSPORT": "stdout",
+                "_HOSTNAME": fixture.HOSTNAME,
+            },
+        )
+
+    def say(self, unit: SimulatedUnit, text: str) -> None:
+        """Let the API server of a unit print a line now."""
+        if unit.playback:
+            line = f"(APIServer pid={unit.playback.recording.main_pid}) {text}"
+            self._print(unit, unit.playback, self.clock.now(), line.encode())
+            self.journal.announce()
+
+    # -- what can be seen --
+
+    @property
+    def serving(self) -> SimulatedUnit | None:
+        """The unit that has processes now."""
+        return next((unit for unit in self.units.values() if unit.running), None)
+
+    def sample(self) -> Sample:
+        """The card and the host now."""
+        now = self.clock.now()
+        unit = self.serving or max(
+            (unit for unit in self.units.values() if unit.playback),
+            key=lambda unit: unit.stamps["StateChange"],
+            default=None,
+        )
+        if unit is None or unit.playback is None:
+            return recording.load("moe-baseline").samples[0]
+        return unit.playback.sample(now)

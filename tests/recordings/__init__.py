@@ -1,0 +1,1 @@
+"""How the recordings in `specconsole/host/recordings` are made from captures of real starts."""
