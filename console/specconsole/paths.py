@@ -29,6 +29,11 @@ def cache_dir() -> Path:
     return _xdg("XDG_CACHE_HOME", ".cache")
 
 
+def ssh_dir() -> Path:
+    """The user's SSH folder: configuration, keys, known hosts; may not exist."""
+    return Path.home() / ".ssh"
+
+
 def private_dir(path: Path) -> Path:
     """Make a directory that only its owner can enter, and return it."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,0 +1,159 @@
+"""From a machine that is reached to a line that works: look who we are there, and start the lease with the best rights."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+
+from specconsole.clock import Clock
+from specconsole.errors import LinkLost, LinkRefused
+from specconsole.host import survey
+from specconsole.host.bare import BareLine
+from specconsole.host.base import Completed, Endpoint, HostFacts, Process, Program, Rights
+from specconsole.host.blob import interpreter_argv
+from specconsole.host.lease import Lease, NotStarted
+from specconsole.host.line import Echo, Line
+from specconsole.host.machine import Machine, NotForwarded
+from specconsole.host.relay import Streams, over_lease
+from specconsole.text import one_line
+
+SURVEY_DEADLINE_S = 10.0
+NOISE_KEPT = 64 * 1024
+
+
+async def arrive(machine: Machine, clock: Clock, name: str, *, silence_s: float = 30.0) -> Line:
+    """Make a line of a machine.
+
+    Raises:
+        LinkLost: it went away meanwhile, or does not say what it is.
+        LinkRefused: its login shell runs no commands.
+    """
+    found = await look(machine, name)
+    notes = list(machine.notes)
+    if found.uid != 0 and not found.sudo:
+        notes.append(f"No rights to change anything: sudo -n says {found.sudo_reason or 'no'!r}.")
+    lease, rights = await _lease(machine, found, clock, name, silence_s, notes)
+    facts = HostFacts(
+        hostname=found.hostname,
+        user=found.user,
+        uid=found.uid,
+        rights=rights,
+        boot_id=found.boot_id,
+        python=found.python[1] if lease and found.python else None,
+        python_version=str(lease.hello["python"]) if lease else "",
+        groups=found.groups,
+    )
+    if not lease:
+        return BareLine(machine, facts, tuple(notes), clock, name)
+    line = LeaseLine(machine, lease, facts, tuple(notes))
+    line.ping()
+    return line
+
+
+async def look(machine: Machine, name: str) -> survey.Survey:
+    """Ask the machine what it is; raises as `arrive`."""
+    channel = await machine.start(["sh", "-c", survey.SCRIPT])
+    channel.close_input()
+    output = bytearray()
+
+    async def gather() -> None:
+        while not survey.parse(bytes(output)).whole:
+            data = await channel.read()
+            if not data or len(output) > NOISE_KEPT:
+                return
+            output.extend(data)
+
+    try:
+        await asyncio.wait_for(gather(), SURVEY_DEADLINE_S)
+    except asyncio.TimeoutError:
+        pass  # what it has said may be enough: sudo that hangs is the last of it
+    finally:
+        await channel.close()
+    found = survey.parse(bytes(output))
+    if found.uid < 0:
+        said = one_line(" ".join(found.noise) or channel.stderr.decode(errors="replace"), 200)
+        if not said:
+            raise LinkLost(f"{name} did not say within {SURVEY_DEADLINE_S:.0f} s what it is.")
+        raise LinkRefused(f"The login shell on {name} runs no commands.", f"It said: {said}")
+    return found
+
+
+async def _lease(
+    machine: Machine, found: survey.Survey, clock: Clock, name: str, silence_s: float, notes: list[str]
+) -> tuple[Lease | None, Rights]:
+    own = Rights.ROOT if found.uid == 0 else Rights.USER
+    if not found.python:
+        have = ", ".join(f"{path} is {version}" for version, path in found.pythons) or "there is none"
+        notes.append(
+            f"No Python of 3.8 or newer on {name} ({have}): no GPU probe, and followers are renewed every 45 s."
+        )
+        return None, Rights.SUDO if found.sudo else own
+    argv = interpreter_argv(found.python[1])
+    ways = [(own, argv)] if not found.sudo else [(Rights.SUDO, ["sudo", "-n", *argv]), (own, argv)]
+    for rights, words in ways:
+        lease = Lease(await machine.start(words), clock, name)
+        try:
+            await lease.begin(silence_s)
+        except NotStarted as error:
+            await lease.close()
+            how = "with sudo " if rights is Rights.SUDO else ""
+            notes.append(f"{found.python[1]} did not start our programs {how}on {name}: {error.title}")
+            continue
+        return lease, rights
+    return None, Rights.SUDO if found.sudo else own
+
+
+class LeaseLine:
+    """Implements `host.line.Line` over a machine and a lease on it."""
+
+    def __init__(self, machine: Machine, lease: Lease, facts: HostFacts, notes: tuple[str, ...]) -> None:
+        self._machine = machine
+        self._lease = lease
+        self.facts = facts
+        self.notes = notes
+
+    @property
+    def echo(self) -> Echo | None:
+        """The last echo."""
+        return self._lease.echo
+
+    @property
+    def heard_at(self) -> float:
+        """Monotonic seconds of the last sign of life."""
+        return self._lease.heard_at
+
+    def ping(self) -> None:
+        """Ask for an echo."""
+        self._lease.ping()
+
+    async def broken(self) -> str:
+        """Wait for the end of the lease or of the link, and say why."""
+        ends = [asyncio.create_task(self._machine.gone()), asyncio.create_task(self._lease.broken())]
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            return next(end.result() for end in ends if end.done())
+        finally:
+            for end in ends:
+                end.cancel()
+            await asyncio.gather(*ends, return_exceptions=True)
+
+    async def close(self) -> None:
+        """End the lease, its children, and the link."""
+        await self._lease.close()
+        await self._machine.hang_up()
+
+    async def run(self, argv: Sequence[str], stdin: bytes, deadline_s: float) -> Completed:
+        """As `Host.run`."""
+        return await self._lease.run(argv, stdin, deadline_s)
+
+    def process(self, what: Sequence[str] | Program) -> AbstractAsyncContextManager[Process]:
+        """As `Host.process`."""
+        return self._lease.process(what)
+
+    async def connect(self, endpoint: Endpoint) -> Streams:
+        """As `Host.connect`."""
+        try:
+            return await self._machine.connect(endpoint)
+        except NotForwarded:
+            return await over_lease(self._lease, endpoint)

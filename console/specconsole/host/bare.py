@@ -1,0 +1,165 @@
+"""A host without Python: every command is an SSH channel of its own, and nothing outlives the link by more than 45 s.
+
+The login shell only ever sees the word `sh`; the command itself is the first line on its standard input, quoted for a
+POSIX shell. So fish, csh and what their quoting makes of a backslash do not matter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+from specconsole.clock import Clock
+from specconsole.errors import CommandFailed, DeadlineExceeded, LinkLost
+from specconsole.host.base import Completed, Endpoint, Exit, HostFacts, Program, Rights
+from specconsole.host.channel import Channel
+from specconsole.host.lease import KEPT_BYTES
+from specconsole.host.line import Echo
+from specconsole.host.machine import Machine
+from specconsole.host.relay import Streams
+
+FOLLOW_S = 45
+"""A follower ends by itself after so many seconds, and whoever reads it starts the next one where this one ended."""
+NOT_FOUND = 127
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_ECHO = 'while read -r s; do echo "$s $(date +%s.%N)"; done'
+
+
+def command_line(argv: Sequence[str], rights: Rights, seconds: float) -> bytes:
+    """The first line for `sh`: the command in the C locale, with the best rights, ended after so many seconds."""
+    sudo = "sudo -n " if rights is Rights.SUDO else ""
+    limit = f'$(command -v timeout >/dev/null && echo "timeout -k 2 {seconds:g}")'
+    return f"PATH={_PATH}:$PATH; export PATH; exec {sudo}{limit} env LC_ALL=C {shlex.join(argv)}\n".encode()
+
+
+class BareLine:
+    """Implements `host.line.Line` by single commands."""
+
+    def __init__(self, machine: Machine, facts: HostFacts, notes: tuple[str, ...], clock: Clock, host: str) -> None:
+        self._machine = machine
+        self._clock = clock
+        self._host = host
+        self._channel: Channel | None = None
+        self._echoing = asyncio.create_task(self._echo())
+        self.facts = facts
+        self.notes = notes
+        self.echo: Echo | None = None
+        self.heard_at = clock.monotonic()
+
+    def ping(self) -> None:
+        """Ask for an echo."""
+        if self._channel:
+            self._channel.write(b"%.6f\n" % self._clock.monotonic())
+
+    async def broken(self) -> str:
+        """Wait for the end of the link."""
+        return await self._machine.gone()
+
+    async def close(self) -> None:
+        """Close the link; followers end at their next line, or after 45 s."""
+        self._echoing.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._echoing
+        await self._machine.hang_up()
+
+    async def run(self, argv: Sequence[str], stdin: bytes, deadline_s: float) -> Completed:
+        """As `Host.run`; the host ends it, too, at the deadline."""
+        try:
+            async with self._process(argv, deadline_s) as process:
+                return await asyncio.wait_for(process.complete(tuple(argv), stdin), deadline_s + 1)
+        except asyncio.TimeoutError:
+            raise DeadlineExceeded(f"{argv[0]} on {self._host} did not end within {deadline_s:g} s.") from None
+
+    @asynccontextmanager
+    async def process(self, what: Sequence[str] | Program) -> AsyncGenerator[BareProcess, None]:
+        """As `Host.process`, for commands only and for 45 s at most."""
+        if isinstance(what, Program):
+            raise CommandFailed(f"{what.name} needs Python of 3.8 or newer on {self._host}.")
+        async with self._process(what, FOLLOW_S) as process:
+            yield process
+
+    @asynccontextmanager
+    async def _process(self, argv: Sequence[str], seconds: float) -> AsyncGenerator[BareProcess, None]:
+        channel = await self._machine.start(["sh"])
+        try:
+            channel.write(command_line(argv, self.facts.rights, seconds))
+            yield BareProcess(channel, argv[0], self._host, seconds)
+        finally:
+            await channel.close()
+
+    async def connect(self, endpoint: Endpoint) -> Streams:
+        """As `Host.connect`."""
+        return await self._machine.connect(endpoint)
+
+    async def _echo(self) -> None:
+        """Keep a program running that answers pings, with the host's own clock."""
+        while True:
+            try:
+                channel = await self._machine.start(["sh"])
+            except LinkLost:
+                return
+            try:
+                channel.write(command_line(["sh", "-c", _ECHO], Rights.USER, FOLLOW_S))
+                self._channel = channel
+                self.ping()
+                while line := await channel.read():
+                    self._take(line)
+            finally:
+                self._channel = None
+                await channel.close()
+            await self._clock.sleep(1)
+
+    def _take(self, data: bytes) -> None:
+        now = self.heard_at = self._clock.monotonic()
+        words = data.split()
+        with suppress(ValueError, IndexError):  # a date without %N, or a cut line
+            trip = now - float(words[-2])
+            self.echo = Echo(trip, float(words[-1]) - (self._clock.now() - trip / 2))
+
+
+class BareProcess:
+    """Implements `host.base.Process` over a channel."""
+
+    def __init__(self, channel: Channel, name: str, host: str, seconds: float) -> None:
+        self._channel = channel
+        self._name = name
+        self._host = host
+        self._seconds = seconds
+
+    async def read(self) -> AsyncGenerator[bytes, None]:
+        """Yield standard output until its end; raises LinkLost."""
+        while data := await self._channel.read():
+            yield data
+        if await self._channel.wait() is None:
+            raise LinkLost(f"The link to {self._host} broke.")
+
+    async def write(self, data: bytes) -> None:
+        """Send bytes to its standard input."""
+        self._channel.write(data)
+        await self._channel.drain()
+
+    async def close_input(self) -> None:
+        """Close its standard input."""
+        self._channel.close_input()
+
+    async def wait(self) -> Exit:
+        """Wait for its end."""
+        return Exit(await self._channel.wait(), self._channel.stderr)
+
+    async def complete(self, argv: tuple[str, ...], stdin: bytes) -> Completed:
+        """Feed it, read it and wait for it. Raises CommandFailed, DeadlineExceeded, LinkLost."""
+        self._channel.write(stdin)
+        self._channel.close_input()
+        kept, size = [], 0
+        async for chunk in self.read():
+            kept.append(chunk[: max(KEPT_BYTES - size, 0)])
+            size += len(chunk)
+        end = await self.wait()
+        assert end.status is not None
+        if end.status == NOT_FOUND:
+            raise CommandFailed(f"There is no {self._name} on {self._host}.")
+        if end.status == 124:  # timeout(1) had to end it
+            raise DeadlineExceeded(f"{self._name} on {self._host} did not end within {self._seconds:g} s.")
+        return Completed(argv, end.status, b"".join(kept), end.stderr, truncated=size > KEPT_BYTES)

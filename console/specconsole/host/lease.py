@@ -1,0 +1,190 @@
+"""Our end of the lease: many commands and followers over the one channel to `specconsole.remote.lease`."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+from specconsole.clock import Clock
+from specconsole.errors import CommandFailed, DeadlineExceeded, HostError, LinkLost
+from specconsole.host import blob
+from specconsole.host.base import Completed, Program
+from specconsole.host.channel import Channel
+from specconsole.host.leased import LeasedProcess
+from specconsole.host.line import Echo
+from specconsole.remote.frame import MAGIC, VERSION, Header, NoFrame, Splitter, pack
+from specconsole.text import one_line
+
+KEPT_BYTES = 8 * 1024 * 1024
+NOISE_BYTES = 256 * 1024
+"""What a login shell may print before our first line."""
+START_DEADLINE_S = 10.0
+END_WAIT_S = 2.0
+
+
+class NotStarted(HostError):
+    """The interpreter did not become a lease; `title` has what it said instead."""
+
+
+class Lease:
+    """The client of one lease; everything that it carries breaks with it."""
+
+    def __init__(self, channel: Channel, clock: Clock, host: str) -> None:
+        self.channel = channel
+        self.clock = clock
+        self.host = host
+        self.hello: Header = {}
+        self.echo: Echo | None = None
+        self.heard_at = clock.monotonic()
+        self._splitter = Splitter()
+        self._noise: bytearray | None = bytearray()
+        self._ready = asyncio.Event()
+        self._broken = asyncio.Event()
+        self._reason = f"The link to {host} broke."
+        self._ids = itertools.count(1)
+        self._processes: dict[int, LeasedProcess] = {}
+        self._listener = asyncio.create_task(self._listen())
+
+    async def begin(self, silence_s: float = 30.0, deadline_s: float = START_DEADLINE_S) -> None:
+        """Send the programs and wait until the lease speaks.
+
+        Raises:
+            NotStarted: it ended, or did not speak in time.
+        """
+        self.channel.write(blob.start("lease", {"silence_s": silence_s}))
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._ready.wait(), deadline_s)
+        if not self.hello:
+            said = self.channel.stderr or bytes(self._noise or b"")
+            lines = said.decode(errors="replace").strip().splitlines()
+            raise NotStarted(one_line(lines[-1], 200) if lines else f"It said nothing for {deadline_s:.0f} s.")
+        if self.hello.get("v") != VERSION:
+            raise NotStarted("It speaks another version.")
+
+    def send(self, header: Header, payload: bytes = b"") -> None:
+        """Send a frame; over a broken link it goes nowhere."""
+        if not self._broken.is_set():
+            self.channel.write(pack(header, payload))
+
+    def ping(self) -> None:
+        """Ask for an echo."""
+        self.send({"op": "ping", "stamp": self.clock.monotonic()})
+
+    def lost(self) -> LinkLost:
+        """The error of everything that was open when the link broke."""
+        return LinkLost(self._reason)
+
+    async def broken(self) -> str:
+        """Wait for the end, and say why."""
+        await self._broken.wait()
+        return self._reason
+
+    async def close(self) -> None:
+        """Let the lease end its children and itself."""
+        self.channel.close_input()
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self.channel.wait(), END_WAIT_S)
+        await self.channel.close()
+        self._listener.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._listener
+
+    async def run(self, argv: Sequence[str], stdin: bytes, deadline_s: float) -> Completed:
+        """As `Host.run`."""
+        try:
+            async with self.process(argv, has_input=bool(stdin)) as process:
+                return await asyncio.wait_for(_complete(process, tuple(argv), stdin), deadline_s)
+        except asyncio.TimeoutError:
+            raise DeadlineExceeded(f"{argv[0]} on {self.host} did not end within {deadline_s:g} s.") from None
+
+    @asynccontextmanager
+    async def process(
+        self, what: Sequence[str] | Program, *, has_input: bool = True
+    ) -> AsyncGenerator[LeasedProcess, None]:
+        """As `Host.process`."""
+        process = LeasedProcess(self, next(self._ids))
+        name = what.name if isinstance(what, Program) else what[0]
+        self._processes[process.id] = process
+        try:
+            process.start(what, has_input)
+            try:
+                await asyncio.wait_for(process.begun(), START_DEADLINE_S)
+            except asyncio.TimeoutError:
+                raise DeadlineExceeded(f"{name} did not start on {self.host} within {START_DEADLINE_S:g} s.") from None
+            if process.failure:
+                raise _not_started(name, self.host, process.failure)
+            yield process
+        finally:
+            process.leave()
+
+    # -- what the lease says --
+
+    async def _listen(self) -> None:
+        try:
+            while data := await self.channel.read():
+                self.heard_at = self.clock.monotonic()
+                for header, payload in self._splitter.feed(self._past_noise(data)):
+                    self._take(header, payload)
+        except NoFrame as error:
+            self._reason = f"The link to {self.host} carries something strange: {one_line(str(error), 120)}"
+        finally:
+            self._broken.set()
+            self._ready.set()
+            for process in list(self._processes.values()):
+                process.broke()
+
+    def _past_noise(self, data: bytes) -> bytes:
+        """Drop what a login shell printed before the magic line."""
+        if self._noise is None:
+            return data
+        self._noise += data
+        _, found, rest = bytes(self._noise).partition(b"\n" + MAGIC + b"\n")
+        if found:
+            self._noise = None
+        elif len(self._noise) > NOISE_BYTES:
+            raise NoFrame("the login shell prints without end")
+        return rest if found else b""
+
+    def _take(self, header: Header, payload: bytes) -> None:
+        op = header.get("op")
+        if op == "pong":
+            now, sent = self.clock.monotonic(), float(header["stamp"])
+            self.echo = Echo(now - sent, float(header["time"]) - (self.clock.now() - (now - sent) / 2))
+        elif op == "hello":
+            self.hello = header
+            self._ready.set()
+        elif process := self._processes.get(header.get("id", 0)):
+            process.take(header, payload)
+            if op in ("exit", "fail"):
+                del self._processes[process.id]
+
+
+def _not_started(name: str, host: str, failure: Header) -> CommandFailed:
+    if failure.get("errno") == 2:  # ENOENT, as Linux numbers it
+        return CommandFailed(f"There is no {name} on {host}.")
+    return CommandFailed(f"{name} could not be started on {host}: {one_line(str(failure.get('error')))}.")
+
+
+async def _complete(process: LeasedProcess, argv: tuple[str, ...], stdin: bytes) -> Completed:
+    feeder = asyncio.create_task(_feed(process, stdin)) if stdin else None
+    kept, size = [], 0
+    try:
+        async for chunk in process.read():
+            kept.append(chunk[: max(KEPT_BYTES - size, 0)])
+            size += len(chunk)
+        end = await process.wait()
+    finally:
+        if feeder:
+            feeder.cancel()
+            with suppress(asyncio.CancelledError, LinkLost):
+                await feeder
+    if end.status is None:
+        raise process.lease.lost()
+    return Completed(argv, end.status, b"".join(kept), end.stderr, truncated=size > KEPT_BYTES)
+
+
+async def _feed(process: LeasedProcess, stdin: bytes) -> None:
+    await process.write(stdin)
+    await process.close_input()

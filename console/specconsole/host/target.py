@@ -1,0 +1,55 @@
+"""Where a host is: what the user typed after the verb, taken apart."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from specconsole.errors import UsageError
+
+LOCAL_NAMES = ("localhost", "local")
+"""Typed without a user or a port, these mean this machine, without SSH."""
+
+DEMO_NAME = "demo"
+"""The recorded host."""
+
+# A leading "-" would be taken for an option by a program that gets the name.
+_WORD = re.compile(r"[^\s\x00-\x1f\x7f-][^\s\x00-\x1f\x7f]*")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A host to reach: an alias of the SSH configuration or an address, with what was said beside it."""
+
+    text: str
+    """What the user typed; the host's name on the screen."""
+    host: str
+    """An alias, a host name or an address; an IPv6 address without its brackets."""
+    user: str | None = None
+    port: int | None = None
+
+
+def parse(text: str) -> Target:
+    """Take apart `[user@]host[:port]`, also with `ssh://` before it and with IPv6 addresses, bare or in brackets.
+
+    Raises:
+        UsageError: it is not of that form, or the port is not between 1 and 65535.
+    """
+    typed = text.strip()
+    user, at, place = typed.removeprefix("ssh://").removesuffix("/").rpartition("@")
+    host, port = _host_and_port(place)
+    if not _WORD.fullmatch(host) or (at and not _WORD.fullmatch(user)):
+        raise UsageError(f"{typed!r} is no host.", hint="Give an alias of ~/.ssh/config, HOST or USER@HOST[:PORT].")
+    if port is not None and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise UsageError(f"{port!r} is no port.", hint="Ports are numbers from 1 to 65535.")
+    return Target(typed, host, user or None, int(port) if port else None)
+
+
+def _host_and_port(place: str) -> tuple[str, str | None]:
+    if place.startswith("["):
+        host, _, rest = place[1:].partition("]")
+        return host, rest.removeprefix(":") if rest else None
+    if place.count(":") != 1:
+        return place, None
+    host, _, port = place.partition(":")
+    return host, port

@@ -1,0 +1,100 @@
+"""What the verbs write to standard output: JSON, JSON lines, and plain tables of cleaned text."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from pathlib import PurePath
+
+from specconsole.text import clean, one_line
+
+SCHEMA = 1
+"""The version of every JSON document that a verb writes; it changes when a key changes its meaning or goes."""
+
+
+def plain(value: object) -> object:
+    """Turn dataclasses, enums, tuples, sets and paths into what JSON has; a number that is none becomes null."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(plain(key)): plain(item) for key, item in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted((plain(item) for item in value), key=str)
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, PurePath):
+        return str(value)
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def document(value: object) -> dict[str, object]:
+    """Make one JSON document: the schema's version first, then the keys of a mapping or the fields of a dataclass."""
+    body = plain(value)
+    return {"schema": SCHEMA, **body} if isinstance(body, dict) else {"schema": SCHEMA, "items": body}
+
+
+def write_json(value: object) -> None:
+    """Write one indented JSON document."""
+    write(json.dumps(document(value), indent=2, ensure_ascii=False) + "\n")
+
+
+def write_json_line(value: object) -> None:
+    """Write one JSON document as a line of its own, at once: a reader behind a pipe sees it now."""
+    write(json.dumps(document(value), separators=(",", ":"), ensure_ascii=False) + "\n")
+
+
+def write_text(text: str = "") -> None:
+    """Write lines for people, made harmless for their terminal."""
+    write(clean(text) + "\n")
+
+
+def write(text: str) -> None:
+    """Write and flush; raises BrokenPipeError with standard output already turned away from the closed pipe."""
+    with quiet_pipe():
+        # A terminal or file that is not UTF-8 must not end the program: what it cannot show becomes "?".
+        encoding = sys.stdout.encoding or "utf-8"
+        sys.stdout.write(text.encode(encoding, errors="replace").decode(encoding))
+        sys.stdout.flush()
+
+
+@contextmanager
+def quiet_pipe() -> Iterator[None]:
+    """Let a reader that has gone end the program without a second complaint at exit (docs.python.org, SIGPIPE note)."""
+    try:
+        yield
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
+
+
+def width(text: str) -> int:
+    """Columns that a terminal uses for a text: two for wide characters, none for combining ones."""
+    if text.isascii():
+        return len(text)
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else 1 for c in text)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[int] = ()) -> str:
+    """Lay out cells in columns two blanks apart; `right` names the columns, by index, whose cells stand right."""
+    cells = [[one_line(str(cell)) for cell in row] for row in [header, *rows]]
+    widths = [max(width(row[i]) for row in cells) for i in range(len(header))]
+    stand_right = set(right)
+    lines = []
+    for row in cells:
+        padded = []
+        for i, cell in enumerate(row):
+            gap = " " * (widths[i] - width(cell))
+            padded.append(gap + cell if i in stand_right else cell + gap)
+        lines.append("  ".join(padded).rstrip())
+    return "\n".join(lines)

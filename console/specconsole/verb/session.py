@@ -1,0 +1,126 @@
+"""The options that every verb with a HOST shares, and the open host behind them."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import getpass
+import os
+import socket
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from specconsole import paths
+from specconsole.clock import SystemClock
+from specconsole.errors import UsageError
+from specconsole.host import target
+from specconsole.host.base import Host
+
+if TYPE_CHECKING:
+    from specconsole.host.prompts import Prompter
+    from specconsole.host.way import Way
+
+
+def add_host_arguments(parser: argparse.ArgumentParser, *, json: bool = True) -> None:
+    """Declare HOST and the options of the way to it; `json=False` for a verb with a screen."""
+    parser.add_argument(
+        "host",
+        metavar="HOST",
+        help="USER@HOST[:PORT], an alias of ~/.ssh/config, localhost (this machine), or demo",
+    )
+    if json:
+        parser.add_argument("--json", action="store_true", help="write JSON; its keys stand under schema 1")
+    parser.add_argument("--read-only", action="store_true", help="offer nothing that changes the host")
+    parser.add_argument("--profile", metavar="FILE", help="describe the deployment by this TOML file")
+    way = parser.add_argument_group("SSH")
+    way.add_argument("-p", "--port", type=int, metavar="PORT", help="connect to this port")
+    way.add_argument("-l", "--login", metavar="USER", help="log in as this user")
+    way.add_argument("-i", "--identity", action="append", default=[], metavar="FILE", help="try this key first")
+    way.add_argument("-J", "--jump", metavar="HOSTS", help="go through these hosts, comma separated")
+    way.add_argument("-F", "--ssh-config", metavar="FILE", help="read this instead of ~/.ssh/config; none reads none")
+    way.add_argument("--accept-new", action="store_true", help="trust a host key that was never seen, and say so")
+
+
+def make_host(args: argparse.Namespace, prompter: Prompter | None = None) -> Host:
+    """Make the host that the arguments name, not yet opened.
+
+    Raises:
+        UsageError: HOST is none.
+    """
+    name = str(args.host)
+    clock = SystemClock()
+    if name == target.DEMO_NAME:
+        from importlib import import_module
+
+        return import_module("specconsole.host.simulated").SimulatedHost()  # type: ignore[no-any-return]
+    if name in target.LOCAL_NAMES:
+        from specconsole.host.local import LocalHost
+
+        return LocalHost(name, clock=clock, read_only=args.read_only)
+    from specconsole.host.prompts import TerminalPrompter
+    from specconsole.host.ssh import SshHost
+
+    where = target.parse(name)
+    if args.port is not None and not 0 < args.port < 65536:
+        raise UsageError(f"{args.port} is no port.", hint="Ports are numbers from 1 to 65535.")
+    return SshHost(
+        where,
+        way_of(args),
+        clock=clock,
+        prompter=prompter or TerminalPrompter(),
+        read_only=args.read_only,
+    )
+
+
+def way_of(args: argparse.Namespace) -> Way:
+    """Gather what the SSH side needs to know of this user, this machine and the command line."""
+    from specconsole.host.way import Way
+
+    folder = paths.ssh_dir()
+    config = Path(args.ssh_config) if args.ssh_config else folder / "config"
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError) as error:
+        raise UsageError("Your user has no name on this machine.", hint="Set LOGNAME or give USER@HOST.") from error
+    return Way(
+        folder=folder,
+        config=None if args.ssh_config == "none" else config,
+        config_is_asked_for=bool(args.ssh_config),
+        system_config=None if args.ssh_config else Path("/etc/ssh/ssh_config"),
+        local_user=user,
+        local_host=socket.gethostname(),
+        local_uid=os.getuid(),
+        agent=os.environ.get("SSH_AUTH_SOCK") or None,
+        environment=dict(os.environ),
+        user=args.login,
+        port=args.port,
+        identities=tuple(args.identity),
+        jump=args.jump,
+        accept_new=args.accept_new,
+    )
+
+
+@asynccontextmanager
+async def open_host(args: argparse.Namespace, prompter: Prompter | None = None) -> AsyncGenerator[Host, None]:
+    """Open the host that the arguments name and close it at the end; asks on the terminal unless told whom to ask.
+
+    Raises:
+        UsageError: HOST is none.
+        LinkRefused, LinkLost: as `Host.open`.
+    """
+    host = make_host(args, prompter)
+    try:
+        await host.open()
+        yield host
+    finally:
+        await host.close()
+
+
+def drive(work: Coroutine[Any, Any, int]) -> int:
+    """Run a verb's coroutine to its exit code; ctrl+c is 130."""
+    try:
+        return asyncio.run(work)
+    except KeyboardInterrupt:
+        return 130
