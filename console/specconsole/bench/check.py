@@ -1,0 +1,243 @@
+"""What weakens a run: client against server, identities that must hold, and signs of a client that could not keep up.
+
+A run with no remark of level WRONG can be believed; WEAK ones say what to keep in mind; FACT ones are the checks that hold.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from specconsole.bench.acceptance import Counters, acceptance, known
+from specconsole.bench.run import BenchRun
+from specconsole.bench.stats import Result, ratio
+
+AGREE = 0.02
+"""Two measurements of one thing agree within this share."""
+TAU_AGREE = 0.01
+CACHE_SHARE = 0.05
+BUNCHED = 0.02
+LATE_SHARE = 0.25
+"""Of a step: ticks of our own that come later than this make single steps doubtful."""
+JIT_TEXT = "JIT compilation during inference"
+"""vLLM's log line for a kernel that was compiled while a request waited."""
+
+
+class Level(Enum):
+    """What a remark means for the run."""
+
+    FACT = "fact"
+    WEAK = "weak"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True)
+class Remark:
+    """One check and its outcome."""
+
+    level: Level
+    code: str
+    """A stable name: tokens, foreign, tau …"""
+    text: str
+
+
+def jit_stalls(run: BenchRun, stamps: Iterable[float]) -> dict[str, str]:
+    """The requests under way at a JIT line's stamp (seconds since the epoch by the host's clock), to be discarded.
+
+    A tenth of a second on either side counts too: lines of the log are stamped when they reach the journal.
+    """
+    slack, lines = 0.1, tuple(stamps)
+    reason = "a kernel was compiled meanwhile (JIT)"
+    return {
+        one.id: reason
+        for one in run.results
+        if one.sent_at
+        and any(one.sent_at - slack <= at <= one.sent_at + (one.end_s or one.last_s or 0.0) + slack for at in lines)
+    }
+
+
+def check(run: BenchRun) -> tuple[Remark, ...]:
+    """All remarks on a run, the worst first."""
+    counters = run.counters()
+    found = [
+        *_ended(run),
+        *_failures(run),
+        *_usage(run),
+        *_lengths(run),
+        *_stamps(run),
+        *_server(run, counters),
+        *_tau(run, counters),
+        *_cache(run, counters),
+        *_warmth(run),
+        *_client(run),
+        *(Remark(Level.WEAK, "note", note) for note in run.notes),
+    ]
+    order = (Level.WRONG, Level.WEAK, Level.FACT)
+    return tuple(sorted(found, key=lambda remark: order.index(remark.level)))
+
+
+def _ended(run: BenchRun) -> Iterable[Remark]:
+    if run.why in ("", "finished"):
+        return
+    words = {
+        "cancelled": "The run was cancelled",
+        "link lost": "The link broke during the run",
+        "failed": "The run failed",
+    }
+    detail = f" ({run.error})" if run.error else ""
+    done = f": {len(run.kept)} of {run.spec.total} requests count"
+    yield Remark(Level.WRONG if run.why == "failed" else Level.WEAK, "ended", f"{words[run.why]}{detail}{done}.")
+
+
+def _failures(run: BenchRun) -> Iterable[Remark]:
+    reasons = Counter(one.error for one in run.results if one.error and one.error != "cancelled")
+    for reason, count in reasons.most_common(3):
+        yield Remark(Level.WRONG, "failed", f"{_requests(count)} failed: {reason}")
+    for reason, count in Counter(run.discarded.values()).most_common():
+        yield Remark(Level.WEAK, "discarded", f"{_requests(count)} discarded: {reason}.")
+
+
+def _usage(run: BenchRun) -> Iterable[Remark]:
+    if any(one.tokens is None for one in run.kept):
+        yield Remark(Level.WRONG, "usage", "The server told no token counts: times per token are unknown.")
+    elif any(not one.counted for one in run.kept):
+        text = (
+            "No token count on each chunk: the first chunk is taken for one token, and τ is not known from the stamps."
+        )
+        yield Remark(Level.WEAK, "usage", text)
+
+
+def _lengths(run: BenchRun) -> Iterable[Remark]:
+    short = [one for one in run.kept if one.tokens is not None and one.tokens != run.spec.max_tokens]
+    if short and run.spec.ignore_eos:
+        yield Remark(Level.WRONG, "lengths", f"{_requests(len(short))} ended before {run.spec.max_tokens} tokens.")
+    inputs = {prompt: {one.prompt_tokens for one in run.of(prompt)} for prompt in run.prompt_ids}
+    uneven = [prompt for prompt, lengths in inputs.items() if len(lengths) > 1]
+    if uneven:
+        yield Remark(Level.WEAK, "inputs", f"The same prompt had different lengths: {', '.join(uneven)}.")
+
+
+def _stamps(run: BenchRun) -> Iterable[Remark]:
+    if any(one.ttft_s is not None and one.ttft_s <= 0 for one in run.kept):
+        yield Remark(Level.WRONG, "ttft", "A first token came in no time: these stamps cannot be true.")
+    wide = [one for one in run.kept if one.counted and one.first_tokens > 1]
+    if wide:
+        text = f"{_requests(len(wide))} had several tokens in the first chunk; TPOT counts those after it."
+        yield Remark(Level.FACT, "first", text)
+
+
+def _server(run: BenchRun, counters: Counters | None) -> Iterable[Remark]:
+    if counters is None or not known(counters):
+        yield Remark(
+            Level.WEAK, "metrics", f"No counters from the server: {_no_data(run)}. Nothing could be cross-checked."
+        )
+        return
+    if counters.restarted:
+        yield Remark(Level.WRONG, "restarted", "The server restarted during the run.")
+        return
+    yield from _foreign(run, counters)
+    yield from _tokens(run, counters)
+    if counters.preemptions:
+        text = f"{counters.preemptions:.0f} preemptions: the KV cache was too small for these streams."
+        yield Remark(Level.WEAK, "preempted", text)
+
+
+def _foreign(run: BenchRun, counters: Counters) -> Iterable[Remark]:
+    begun, mine = counters.requests, len(_in_windows(run))
+    # Later scrapes may show our own last request as running still; before the first of ours nothing should run.
+    waiting = (run.scrapes[0].values.value("vllm:num_requests_running") or 0) if run.scrapes else 0
+    if begun is not None and begun > mine:
+        text = f"{_requests(int(begun - mine))} of others ran meanwhile"
+    elif waiting > 0:
+        text = f"{_requests(int(waiting))} of others ran when this run began"
+    else:
+        return
+    yield Remark(Level.WRONG, "foreign", f"{text}: times and acceptance are not ours alone.")
+
+
+def _tokens(run: BenchRun, counters: Counters) -> Iterable[Remark]:
+    mine, made = _in_windows(run), counters.generation_tokens
+    if made is None:
+        return
+    tokens = sum(one.tokens or 0 for one in mine)
+    if any(one.tokens is None or not one.ok for one in mine):
+        yield Remark(Level.WEAK, "tokens", f"The server counts {made:.0f} tokens; ours are not all known.")
+    elif made == tokens:
+        yield Remark(Level.FACT, "tokens", f"Tokens: {tokens} here, {made:.0f} at the server.")
+    else:
+        yield Remark(Level.WRONG, "tokens", f"Tokens differ: {tokens} here, {made:.0f} at the server.")
+
+
+def _in_windows(run: BenchRun) -> list[Result]:
+    """The requests of the windows that `run.counters()` counts."""
+    wanted = {one.id for one in run.kept}
+    whole = [window for window in run.windows if window.requests and set(window.requests) <= wanted]
+    chosen = whole or [window for window in run.windows if set(window.requests) & wanted]
+    ids = {ident for window in chosen for ident in window.requests}
+    return [one for one in run.results if one.id in ids]
+
+
+def _no_data(run: BenchRun) -> str:
+    errors = [scrape.error for scrape in run.scrapes if scrape.error]
+    told = [scrape.values.no_data for scrape in run.scrapes if scrape.text is not None and scrape.values.no_data]
+    return (errors or told or ["they were not read"])[0]
+
+
+def _tau(run: BenchRun, counters: Counters | None) -> Iterable[Remark]:
+    timing = run.timing()
+    here = timing.tau
+    # With discarded or failed requests in the windows the two would speak of different streams.
+    alike = counters is not None and {one.id for one in _in_windows(run)} == {one.id for one in run.kept}
+    there = acceptance(counters).tau if counters and alike else None
+    if here is not None and there is not None:
+        agree = abs(here - there) <= TAU_AGREE * there
+        text = f"τ is {here:.3f} by the stamps and {there:.3f} by the counters."
+        yield Remark(Level.FACT if agree else Level.WRONG, "tau", text)
+    steps = ratio(timing.step_s, timing.tpot_s)
+    tau = here if here is not None else there
+    if steps is not None and tau is not None:
+        agree = abs(steps - tau) <= TAU_AGREE * tau
+        text = f"Step latency / TPOT is {steps:.3f}, τ is {tau:.3f}."
+        yield Remark(Level.FACT if agree else Level.WEAK, "identity", text)
+    server = counters.server_tpot_s if counters and alike else None
+    means = [one.tpot_s for one in run.kept if one.tpot_s is not None]
+    if server is not None and means and run.spec.concurrency == 1:
+        client = sum(means) / len(means)
+        agree = abs(client - server) <= AGREE * server
+        text = f"Mean TPOT is {client * 1000:.3f} ms here and {server * 1000:.3f} ms at the server."
+        yield Remark(Level.FACT if agree else Level.WEAK, "server", text)
+
+
+def _cache(run: BenchRun, counters: Counters | None) -> Iterable[Remark]:
+    share = ratio(counters.cache_hits, counters.cache_queries) if counters else None
+    if share is not None and share > CACHE_SHARE:
+        yield Remark(Level.WEAK, "cache", f"{share * 100:.0f} % of the prompt tokens came from the prefix cache.")
+    if run.cache == "prefix":
+        text = "This server has no cache_salt: each prompt began with eight words of its own to pass the prefix cache."
+        yield Remark(Level.FACT, "prefix", text)
+
+
+def _warmth(run: BenchRun) -> Iterable[Remark]:
+    rounds = len(run.warmup.tpots_s)
+    if run.spec.warmup == 0:
+        yield Remark(Level.WEAK, "cold", "No warm-up: first requests may hold compilations.")
+    elif run.warmup.agreed is False and run.spec.warmup is None:
+        yield Remark(Level.WEAK, "warm-up", f"No two of {rounds} warm-up rounds in turn agreed within 5 %.")
+    elif run.warmup.agreed:
+        yield Remark(Level.FACT, "warm-up", f"Warmed up: rounds {rounds - 1} and {rounds} agreed within 5 %.")
+
+
+def _client(run: BenchRun) -> Iterable[Remark]:
+    health, step = run.health, run.timing().step_p50_s
+    if health.bunched is not None and health.bunched > BUNCHED:
+        text = f"{health.bunched * 100:.0f} % of the chunks came bunched: single steps cannot be trusted; TPOT can."
+        yield Remark(Level.WEAK, "bunched", text)
+    if health.late_p99_s is not None and step is not None and health.late_p99_s > LATE_SHARE * step:
+        text = f"The load generator's own ticks were up to {health.late_p99_s * 1000:.1f} ms late: the host's CPUs were busy."
+        yield Remark(Level.WEAK, "late", text)
+
+
+def _requests(count: int) -> str:
+    return "1 request" if count == 1 else f"{count} requests"

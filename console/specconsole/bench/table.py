@@ -1,0 +1,232 @@
+"""A run as rows: per prompt and overall, with the head that says what was measured and the definitions that go below."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from specconsole.bench.acceptance import Acceptance, acceptance
+from specconsole.bench.check import Remark, check
+from specconsole.bench.run import BenchRun
+from specconsole.bench.stats import Timing
+from specconsole.text import UNKNOWN, number, one_line, percent
+
+OVERALL = "overall"
+DEFINITIONS = (
+    "TTFT: first token (content, reasoning or tool delta, or first growth of usage) less the request's write; median.",
+    "TPOT: time from first to last chunk / tokens after the first chunk, both summed over requests.",
+    "step: time between two chunks with tokens, which is one engine step of one request; not a time per token.",
+    "tok/s: tokens of one stream / time from its request to its last chunk.",
+    "server: mean of the server's own request_time_per_output_token_seconds.",
+    "τ: tokens per step over all steps, (generation_tokens - requests) / inter_token_latency_seconds_count, or (s) by the stamps.",
+)
+SPECULATION = (
+    "AL: 1 + accepted / drafts, over steps that drafted. coverage: drafts / all steps. accepted: accepted / drafted tokens.",
+    "share: accepted / generated tokens. by position: accepted at i / drafts; then in brackets / accepted at i - 1.",
+    "The counters take accepted tokens past the end of an answer too, so AL and shares are a little high.",
+)
+QUANTILES = "Quantiles are interpolated linearly between the closest ranks. — is not known."
+
+
+@dataclass(frozen=True)
+class Row:
+    """The figures of one prompt, or overall."""
+
+    name: str
+    timing: Timing
+    acceptance: Acceptance
+    server_tpot_s: float | None
+
+    @property
+    def tau(self) -> float | None:
+        """By the counters where they say, else by the stamps."""
+        return self.acceptance.tau if self.acceptance.tau is not None else self.timing.tau
+
+
+def rows(run: BenchRun) -> tuple[Row, ...]:
+    """One row for each prompt that has results, and one overall."""
+    return (*(_row(run, prompt) for prompt in run.prompt_ids), _row(run, None))
+
+
+def _row(run: BenchRun, prompt: str | None) -> Row:
+    counters = run.counters(prompt)
+    figures = acceptance(counters) if counters else Acceptance()
+    server = counters.server_tpot_s if counters else None
+    return Row(prompt or OVERALL, run.timing(prompt), figures, server)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its head, its cell for people, its number for files."""
+
+    head: str
+    key: str
+    cell: Callable[[Row], str]
+    value: Callable[[Row], float | int | str | None]
+
+
+def _ms(key: str, head: str, pick: Callable[[Row], float | None], digits: int = 2) -> Column:
+    def value(row: Row) -> float | None:
+        seconds = pick(row)
+        return None if seconds is None else seconds * 1000
+
+    return Column(head, key, lambda row: number(value(row), digits), value)
+
+
+def _plain(key: str, head: str, pick: Callable[[Row], float | None], digits: int = 2) -> Column:
+    return Column(head, key, lambda row: number(pick(row), digits), pick)
+
+
+def _share(key: str, head: str, pick: Callable[[Row], float | None]) -> Column:
+    return Column(head, key, lambda row: percent(pick(row), 1), pick)
+
+
+def _tau(row: Row) -> str:
+    by_stamps = row.acceptance.tau is None and row.timing.tau is not None
+    return number(row.tau, 3) + (" s" if by_stamps else "")
+
+
+def _positions(row: Row) -> str:
+    plain, given = row.acceptance.per_position, row.acceptance.conditional
+    if plain is None or given is None:
+        return UNKNOWN
+    return " ".join(f"{value:.2f}" for value in plain) + " (" + " ".join(number(value, 2) for value in given) + ")"
+
+
+TIMES = (
+    Column("prompt", "prompt", lambda row: one_line(row.name, 40), lambda row: row.name),
+    Column("n", "requests", lambda row: str(row.timing.requests), lambda row: row.timing.requests),
+    _ms("ttft_p50_ms", "TTFT ms", lambda row: row.timing.ttft_s, 1),
+    _ms("tpot_ms", "TPOT ms", lambda row: row.timing.tpot_s, 3),
+    _ms("server_tpot_ms", "server ms", lambda row: row.server_tpot_s, 3),
+    _ms("step_p50_ms", "step p50", lambda row: row.timing.step_p50_s),
+    _ms("step_p99_ms", "step p99", lambda row: row.timing.step_p99_s),
+    _plain("tokens_per_second", "tok/s", lambda row: row.timing.stream_tok_s, 1),
+    Column("τ", "tau", _tau, lambda row: row.tau),
+)
+GAINS = (
+    _plain("acceptance_length", "AL", lambda row: row.acceptance.length),
+    _share("coverage", "coverage", lambda row: row.acceptance.coverage),
+    _share("acceptance_rate", "accepted", lambda row: row.acceptance.rate),
+    _share("accepted_share", "share", lambda row: row.acceptance.share),
+    Column("by position (given the one before)", "per_position", _positions, lambda row: _joined(row.acceptance.per_position)),
+)  # fmt: skip
+MORE = (
+    _ms("step_mean_ms", "step mean", lambda row: row.timing.step_s),
+    _ms("ttft_p99_ms", "TTFT p99", lambda row: row.timing.ttft_p99_s),
+    Column("tokens", "tokens", lambda row: str(row.timing.tokens), lambda row: row.timing.tokens),
+    Column("given", "conditional", lambda row: _joined(row.acceptance.conditional), lambda row: _joined(row.acceptance.conditional)),
+)  # fmt: skip
+
+
+def _joined(values: Sequence[float | None] | None) -> str:
+    return " ".join("" if value is None else f"{value:.4f}" for value in values or ())
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells for people, with what stands above and below."""
+
+    head: tuple[str, ...]
+    """Lines above: what was measured, how, and when."""
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: tuple[int, ...]
+    """Columns whose cells stand right."""
+    notes: tuple[str, ...]
+    """Remarks on the run, the worst first."""
+    definitions: tuple[str, ...]
+
+
+def table(run: BenchRun) -> Table:
+    """The run for people; columns of speculation only where the server speculates."""
+    found = rows(run)
+    drafted = any(row.acceptance.coverage is not None for row in found)
+    columns = TIMES + (GAINS if drafted else ())
+    cells = tuple(tuple(column.cell(row) for column in columns) for row in found)
+    return Table(
+        head=heading(run),
+        header=tuple(column.head for column in columns),
+        rows=cells,
+        right=tuple(range(1, len(TIMES) + 4)),
+        notes=tuple(_remark(remark) for remark in check(run)),
+        definitions=(*DEFINITIONS, *(SPECULATION if drafted else ()), QUANTILES),
+    )
+
+
+def heading(run: BenchRun) -> tuple[str, ...]:
+    """What was measured: unit and start, model and engine, speculation and scheduling, requests."""
+    who, spec = run.identity, run.spec
+    at = datetime.fromtimestamp(run.started, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC") if run.started else UNKNOWN
+    label = one_line(spec.label)
+    together = run.timing().total_tok_s if spec.concurrency > 1 else None
+    streams = f", together {number(together, 1)} tok/s" if together is not None else ""
+    eos = (
+        "every answer runs to its limit, also past a natural end (ignore_eos)"
+        if spec.ignore_eos
+        else "answers may end early"
+    )
+    size = f"{len(spec.prompts)} prompts x {spec.rounds}, {spec.max_tokens} tokens each"
+    lines = (
+        (f"{one_line(who.unit) or 'unit not known'} on {one_line(who.host) or UNKNOWN}", f"invocation {who.invocation or UNKNOWN}", label),
+        (one_line(who.model or UNKNOWN), f"vLLM {one_line(who.version or UNKNOWN)}", one_line(who.arm),
+         f"runner {who.runner or UNKNOWN}", f"async scheduling {_on_off(who.async_scheduling)}"),
+        (f"temperature {spec.temperature:g}", size, f"{spec.concurrency} at once{streams}", spec.api,
+         f"KV cache {number(run.kv_tokens)} tokens", at),
+        (f"{eos[0].upper()}{eos[1:]}.",),
+    )  # fmt: skip
+    return tuple(" · ".join(part for part in line if part) for line in lines)
+
+
+def _on_off(value: bool | None) -> str:
+    return UNKNOWN if value is None else "on" if value else "off"
+
+
+def _remark(remark: Remark) -> str:
+    marks = {"wrong": "✗", "weak": "!", "fact": "✓"}
+    return f"{marks[remark.level.value]} {one_line(remark.text)}"
+
+
+def markdown(run: BenchRun) -> str:
+    """The run as Markdown, for a report or a ticket."""
+    made = table(run)
+    rule = ["---:" if place in made.right else "---" for place in range(len(made.header))]
+    lines = [*(f"{escape(line)}  " for line in made.head), "", _pipe(made.header), _pipe(rule)]
+    lines += [_pipe(row) for row in made.rows]
+    lines += [
+        "",
+        *(f"- {escape(note)}" for note in made.notes),
+        "",
+        *(f"{escape(line)}  " for line in made.definitions),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def escape(text: str) -> str:
+    """Outside text that Markdown shall not read as its own."""
+    return "".join("\\" + letter if letter in "\\`*_|<>[]#" else letter for letter in text)
+
+
+def _pipe(cells: Sequence[str]) -> str:
+    plain = [cell if set(cell) <= set("-:") and cell else escape(cell) for cell in cells]
+    return "| " + " | ".join(plain) + " |"
+
+
+def to_csv(run: BenchRun) -> str:
+    """The run as CSV: one line a prompt and one overall, numbers unrounded, unknown ones empty."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    columns = TIMES + MORE + GAINS
+    who, spec = run.identity, run.spec
+    fixed = {
+        "unit": who.unit, "invocation": who.invocation, "model": who.model, "version": who.version, "method": who.method,
+        "k": who.k, "temperature": spec.temperature, "concurrency": spec.concurrency, "label": spec.label, "started": run.started,
+    }  # fmt: skip
+    writer.writerow([*(column.key for column in columns), *fixed])
+    for row in rows(run):
+        values = [column.value(row) for column in columns]
+        writer.writerow(["" if value is None else value for value in (*values, *fixed.values())])
+    return out.getvalue()
