@@ -1,0 +1,33 @@
+"""What follows from the live data: which engine is asked, what is served, who answers. Pure."""
+
+from __future__ import annotations
+
+from specconsole.engine.health import Health
+from specconsole.engine.snapshot import EngineSnapshot
+from specconsole.service.unit import Unit
+from specconsole.ui.widgets.header import Served
+
+
+def served(unit: Unit | None, engine: EngineSnapshot | None) -> Served:
+    """What the running unit serves: the server's own word where there is one, else the unit's command line."""
+    if unit is None:
+        return Served()
+    serving = unit.serving
+    model = engine.model.id if engine is not None and engine.model is not None else next(iter(serving.served_names), "")
+    speculation = ""
+    if serving.speculation is not None:
+        depth = "" if serving.speculation.tokens is None else f" k={serving.speculation.tokens}"
+        speculation = serving.speculation.method + depth
+    return Served(
+        model=(model or serving.model or "").rstrip("/").rpartition("/")[2],
+        version=(engine.version or "") if engine is not None else "",
+        parallelism=serving.parallelism,
+        speculation=speculation,
+    )
+
+
+def answers(unit: Unit | None, engine: EngineSnapshot | None, *, stale: bool) -> tuple[str, bool] | None:
+    """The running unit's key and whether its engine answers; None when that is not known now."""
+    if unit is None or engine is None or stale:
+        return None
+    return unit.key, engine.health is Health.ANSWERING

@@ -1,0 +1,56 @@
+"""Faults of our own: written with their traceback to a private file that rotates, told to the user in one line."""
+
+from __future__ import annotations
+
+import logging
+import os
+from io import BufferedWriter, FileIO, TextIOWrapper
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+from specconsole import paths
+
+FILE = "specconsole.log"
+_BYTES = 1024 * 1024
+
+
+class _Private(RotatingFileHandler):
+    """A rotating file that only its owner may read; tracebacks can hold what the host said."""
+
+    def _open(self) -> TextIOWrapper:
+        descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        return TextIOWrapper(BufferedWriter(FileIO(descriptor, "a")), encoding=self.encoding)
+
+
+class FaultLog:
+    """Where faults go; without a folder they are only told."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.path = None if folder is None else folder / FILE
+        self._logger = logging.Logger("specconsole.ui")
+        if folder is None:
+            return
+        try:
+            paths.private_dir(folder)
+            handler = _Private(folder / FILE, maxBytes=_BYTES, backupCount=2, encoding="utf-8", delay=True)
+            handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+            self._logger.addHandler(handler)
+        except OSError:
+            self.path = None
+
+    def write(self, what: str, error: BaseException) -> str:
+        """Write a fault down and return the sentence for the user."""
+        where = ""
+        if self.path is not None:
+            try:
+                self._logger.error(what, exc_info=error)
+                where = f" The traceback is in {self.path}."
+            except OSError:
+                where = ""
+        return f"{what}: {type(error).__name__}: {error}.{where}"
+
+    def close(self) -> None:
+        """Close the file."""
+        for handler in list(self._logger.handlers):
+            handler.close()
+            self._logger.removeHandler(handler)

@@ -1,0 +1,69 @@
+"""How old what a pane shows is, and whether it may still be taken for the present."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from specconsole import text
+from specconsole.host.base import Link, LinkKind
+from specconsole.ui.row import Row
+
+INTERVALS = 3
+"""Data older than this many of its intervals is stale."""
+
+
+@dataclass(frozen=True)
+class Feed:
+    """The state of one source of data, as the app keeps it."""
+
+    at: float | None = None
+    """Monotonic seconds at which the last data came; None: nothing yet."""
+    interval_s: float | None = None
+    """How often data is to come; None: it comes when something changes, and holds while the link is up."""
+    problem: str = ""
+    """Why the source ended, in one sentence; "" while it runs."""
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """A judgement on a feed at one moment."""
+
+    age_s: float | None
+    """None: nothing has come yet, or the data holds until a change is told."""
+    stale: bool
+    problem: str = ""
+    waiting: bool = False
+    """Nothing has come yet."""
+
+
+def judge(feed: Feed, link: Link | None, now: float) -> Freshness:
+    """Say how fresh a feed's data is; what a dead link cannot renew is stale at once."""
+    up = link is not None and link.kind is LinkKind.UP
+    if feed.at is None:
+        return Freshness(None, stale=not up, problem=feed.problem, waiting=True)
+    age = max(now - feed.at, 0.0)
+    if feed.interval_s is not None:
+        late = age > INTERVALS * max(feed.interval_s, 0.5)
+        return Freshness(age, stale=late or not up or bool(feed.problem), problem=feed.problem)
+    if up and not feed.problem:
+        return Freshness(None, stale=False)
+    since = link.since if link is not None and not up else feed.at
+    return Freshness(max(now - max(since, feed.at), 0.0), stale=True, problem=feed.problem)
+
+
+def label(fresh: Freshness) -> Row:
+    """The words for a pane's title: live, <1 s, 2 s, stale 14 s, or why nothing comes."""
+    if fresh.problem:
+        return (("✖ " + text.one_line(fresh.problem, 60), "bad"),)
+    if fresh.waiting:
+        return (("…", "muted"),)
+    if fresh.stale:
+        return ((f"◌ stale {whole(fresh.age_s)}", "stale"),)
+    return (("live" if fresh.age_s is None else whole(fresh.age_s), "muted"),)
+
+
+def whole(seconds: float | None) -> str:
+    """An age in whole seconds, so that it does not flicker."""
+    if seconds is None:
+        return text.UNKNOWN
+    return "<1 s" if seconds < 1 else f"{seconds:.0f} s" if seconds < 120 else text.age(seconds)

@@ -1,0 +1,81 @@
+"""How the room of a screen is shared out: pure arithmetic, tried on every size by tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+WIDE = 100
+"""From this many columns on, units and GPUs stand side by side."""
+GAP = 2
+"""Blank cells between two tiles of a row."""
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """How GPU tiles are laid out."""
+
+    columns: int
+    lines: int
+    """Tiles one below the other."""
+    tile_rows: int
+    """Screen rows of a tile, 1 to 3."""
+
+    @property
+    def height(self) -> int:
+        """Screen rows of all tiles."""
+        return self.lines * self.tile_rows
+
+
+_FORMS = ((3, 46), (2, 40), (1, 64), (1, 35), (1, 22))
+"""Rows of a tile and the least width at which that form shows all its numbers, the best form first."""
+
+
+def tiles(count: int, width: int, height: int) -> Tiles:
+    """Lay out `count` tiles in the best form that fits; where none does, the smallest one, cut at the bottom."""
+    count = max(count, 1)
+    for rows, least in _FORMS:
+        for columns in (4, 3, 2, 1):
+            across = (width - GAP * (columns - 1)) // columns
+            lines = -(-count // columns)
+            if columns > count or across < least or (columns > 1 and count % columns):
+                continue
+            if lines * rows <= height:
+                return Tiles(columns, lines, rows)
+    columns = max(min((width + GAP) // (22 + GAP), count), 1)
+    return Tiles(columns, -(-count // columns), 1)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Rows and columns of the dashboard's panes, title rows included; the log has what is left."""
+
+    stacked: bool
+    units_width: int
+    """Columns of the units pane; the whole width when stacked."""
+    units_height: int
+    gpus_height: int
+    engine_height: int
+    log_height: int
+
+
+def plan(width: int, height: int, units: int, gpus: int) -> Plan:
+    """Share out `height` rows (without header and footer) of `width` columns among the panes.
+
+    Args:
+        width: columns of the screen.
+        height: rows between header and footer.
+        units: how many units there are; 0 counts as one line of text.
+        gpus: how many GPUs there are, likewise.
+    """
+    units, gpus = max(units, 1), max(gpus, 1)
+    engine = 3 if height >= 14 else 2
+    log = max(6, height * 2 // 5) if height >= 30 else 6 if height >= 14 else 3
+    if width < WIDE:
+        mine = 1 + min(units, 3 if height < 30 else 6)
+        room = max(height - engine - log - mine - 1, 1)
+        tall = 1 + min(tiles(gpus, width, room).height, room)
+        return Plan(True, width, mine, tall, engine, max(height - engine - mine - tall, 0))
+    across = min(max(width // 4, 34), 46)
+    room = max(height - engine - log - 1, 1)
+    tall = 1 + max(min(tiles(gpus, width - across - GAP, room).height, room), min(units, room))
+    return Plan(False, across, tall, tall, engine, max(height - engine - tall, 0))

@@ -1,0 +1,220 @@
+"""Which lines of a log are in view: a window over records that follows their end until the user scrolls.
+
+A record may have many lines (a traceback is one record), so a place in the log is a record's ordinal and a line in it.
+Ordinals count the chosen records from the first one that was ever held; they stay valid while old records fall off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from specconsole.logs.record import Level, LogRecord
+
+_DEAD = 4096
+"""Numbers of fallen records are dropped in lots: moving a long list each time would cost more than it frees."""
+
+
+class Records(Protocol):
+    """A bounded store of records, numbered for ever; old ones fall off at the front."""
+
+    @property
+    def first(self) -> int:
+        """The number of the oldest record that is held."""
+        ...
+
+    @property
+    def end(self) -> int:
+        """The number after the newest record."""
+        ...
+
+    def record(self, number: int) -> LogRecord:
+        """The record of that number; it must be held."""
+        ...
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line in view."""
+
+    record: LogRecord
+    part: int
+    """Which line of the record's text it is; 0 carries the head."""
+
+
+class LogWindow:
+    """A window of `height` lines over the records that `choose` lets through."""
+
+    def __init__(self, records: Records, choose: Callable[[LogRecord], bool]) -> None:
+        self.records = records
+        self.choose = choose
+        self.height = 1
+        self.following = True
+        self._chosen: list[int] = []
+        """Numbers of the chosen records; the first ones may have fallen off."""
+        self._base = 0
+        """The ordinal of `_chosen[0]`."""
+        self._dropped = 0
+        """The ordinal of the first chosen record that is held."""
+        self._scanned = records.first
+        self._top = (0, 0)
+        self._seen_end = 0
+
+    @property
+    def first(self) -> int:
+        """The ordinal of the oldest chosen record that is held."""
+        return self._dropped
+
+    @property
+    def end(self) -> int:
+        """The ordinal after the newest chosen record."""
+        return self._base + len(self._chosen)
+
+    @property
+    def top(self) -> tuple[int, int]:
+        """Ordinal and line at the upper edge."""
+        return self._top
+
+    @property
+    def unseen(self) -> int:
+        """Records that came since the window last showed the end."""
+        return 0 if self.following else self.end - self._seen_end
+
+    def sync(self) -> bool:
+        """Take in what came and forget what fell off; says whether what is in view may have changed."""
+        records, before = self.records, (self._dropped, self.end)
+        while self._dropped < self.end and self._chosen[self._dropped - self._base] < records.first:
+            self._dropped += 1
+        if self._dropped - self._base > _DEAD:
+            del self._chosen[: self._dropped - self._base]
+            self._base = self._dropped
+        for number in range(max(self._scanned, records.first), records.end):
+            if self.choose(records.record(number)):
+                self._chosen.append(number)
+        self._scanned = records.end
+        if self.following:
+            self._to_end()
+        elif self._top[0] < self._dropped:
+            self._top = (self._dropped, 0)
+        return before != (self._dropped, self.end)
+
+    def resize(self, height: int) -> None:
+        """Show that many lines from now on."""
+        self.height = max(height, 1)
+        if self.following:
+            self._to_end()
+        else:
+            self._clamp()
+
+    def scroll(self, lines: int) -> None:
+        """Move by lines and let go of the end; going down when the end is in view already follows it again."""
+        if lines > 0 and self._top >= self._end_place():
+            self.to_end()
+            return
+        self.following = False
+        self._top = self._step(self._top, lines)
+        self._clamp()
+
+    def to_top(self) -> None:
+        """Show the oldest record, and do not follow."""
+        self.following = False
+        self._top = (self._dropped, 0)
+        self._clamp()
+
+    def to_end(self) -> None:
+        """Show the end and follow it."""
+        self.following = True
+        self._to_end()
+
+    def hold(self) -> None:
+        """Stay where it is while the log goes on."""
+        self.following = False
+
+    def find(self, direction: int, wanted: Callable[[LogRecord], bool]) -> bool:
+        """Bring the next or previous wanted record to the upper edge; says whether there is one."""
+        start = self._top[0] + direction if not self.following else (self.end - 1 if direction < 0 else self.end)
+        stop = self.end if direction > 0 else self._dropped - 1
+        for ordinal in range(start, stop, direction):
+            if wanted(self._at(ordinal)):
+                self.following = False
+                self._top = (ordinal, 0)
+                return True
+        return False
+
+    def lines(self) -> list[Line]:
+        """What is in view, from the upper edge; fewer than `height` at the end of the log."""
+        shown: list[Line] = []
+        for ordinal, part in self._walk(self._top):
+            shown.append(Line(self._at(ordinal), part))
+            if len(shown) == self.height:
+                break
+        if len(shown) < self.height or self._last_place() == (shown[-1].record, shown[-1].part):
+            self._seen_end = self.end
+        return shown
+
+    def share(self) -> tuple[float, float]:
+        """The part of the log that is in view, as fractions from 0 to 1, by records; for a scroll bar."""
+        total = self.end - self._dropped
+        if not total:
+            return (0.0, 1.0)
+        start = (self._top[0] - self._dropped) / total
+        shown = {line.record.seq for line in self.lines()}
+        return (start, min(start + len(shown) / total, 1.0))
+
+    def _at(self, ordinal: int) -> LogRecord:
+        return self.records.record(self._chosen[ordinal - self._base])
+
+    def _walk(self, place: tuple[int, int]) -> Iterator[tuple[int, int]]:
+        ordinal, part = place
+        while ordinal < self.end:
+            for line in range(part, line_count(self._at(ordinal))):
+                yield ordinal, line
+            ordinal, part = ordinal + 1, 0
+
+    def _last_place(self) -> tuple[LogRecord, int] | None:
+        if self._dropped == self.end:
+            return None
+        record = self._at(self.end - 1)
+        return record, line_count(record) - 1
+
+    def _step(self, place: tuple[int, int], lines: int) -> tuple[int, int]:
+        ordinal, part = place
+        while lines < 0:
+            if part >= -lines:
+                return ordinal, part + lines
+            if ordinal <= self._dropped:
+                return self._dropped, 0
+            lines += part + 1
+            ordinal -= 1
+            part = line_count(self._at(ordinal)) - 1
+        while lines > 0 and ordinal < self.end:
+            left = line_count(self._at(ordinal)) - 1 - part
+            if left >= lines:
+                return ordinal, part + lines
+            lines -= left + 1
+            ordinal, part = ordinal + 1, 0
+        return ordinal, part
+
+    def _end_place(self) -> tuple[int, int]:
+        if self._dropped == self.end:
+            return self._dropped, 0
+        last = self.end - 1
+        return self._step((last, line_count(self._at(last)) - 1), 1 - self.height)
+
+    def _to_end(self) -> None:
+        self._top = self._end_place()
+        self._seen_end = self.end
+
+    def _clamp(self) -> None:
+        self._top = min(max(self._top, (self._dropped, 0)), self._end_place())
+
+
+def line_count(record: LogRecord) -> int:
+    """How many lines a record takes."""
+    return record.text.count("\n") + 1
+
+
+def is_error(record: LogRecord) -> bool:
+    """Whether `e` stops here."""
+    return record.level >= Level.ERROR

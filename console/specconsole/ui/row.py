@@ -1,0 +1,139 @@
+"""A line of the screen as data: runs of text, each with the name of an ink; no widget, no colour.
+
+What a pane shows is worked out as rows by pure functions and drawn by `widgets.rows.Rows`. Text from outside must have
+passed `specconsole.text` before it gets here; nothing here is ever read as markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.cells import cell_len, set_cell_size
+
+Run = tuple[str, str]
+"""Text and the name of its ink (see `INKS`)."""
+Row = tuple[Run, ...]
+
+INKS = (
+    "text",
+    "strong",
+    "muted",
+    "rule",
+    "title",
+    "accent",
+    "key",
+    "good",
+    "busy",
+    "warn",
+    "bad",
+    "stale",
+    "gpu-memory",
+    "gpu-free",
+    "gpu-util",
+    "gpu-hot",
+    "log-debug",
+    "log-warning",
+    "log-error",
+    "log-critical",
+    "log-systemd",
+    "log-gap",
+)
+"""Every ink there is; each is a theme token of the same name, `$ink-NAME` (see `ui/theme.py`)."""
+
+_LEVELS = "▁▂▃▄▅▆▇█"
+
+
+def width(row: Iterable[Run]) -> int:
+    """Cells that a row takes; wide characters take two."""
+    return sum(cell_len(text) for text, _ in row)
+
+
+def plain(row: Iterable[Run]) -> str:
+    """The text of a row alone."""
+    return "".join(text for text, _ in row)
+
+
+def cut(row: Iterable[Run], cells: int) -> Row:
+    """Shorten a row to at most `cells`; what was cut off is told by an ellipsis."""
+    row = tuple(row)
+    if width(row) <= cells:
+        return row
+    kept: list[Run] = []
+    left = cells - 1
+    for text, ink in row:
+        size = cell_len(text)
+        if size > left:
+            return (*kept, (set_cell_size(text, left) + "…", ink)) if left >= 0 else ()
+        kept.append((text, ink))
+        left -= size
+    return tuple(kept)
+
+
+def fill(row: Iterable[Run], cells: int, ink: str = "text") -> Row:
+    """Bring a row to exactly `cells`: cut with an ellipsis, or padded at its end."""
+    row = cut(row, cells)
+    missing = cells - width(row)
+    return (*row, (" " * missing, ink)) if missing > 0 else row
+
+
+def apart(left: Iterable[Run], right: Iterable[Run], cells: int, between: str = " ", ink: str = "text") -> Row:
+    """Put one row at the left edge and one at the right edge; where both do not fit, the left one is cut."""
+    right = cut(right, cells)
+    room = cells - width(right)
+    left = cut(left, room)
+    gap = room - width(left)
+    return (*left, (between * gap, ink), *right) if gap > 0 else (*left, *right)
+
+
+def fitting(parts: Sequence[tuple[int, Row]], cells: int, between: str = "  ") -> Row:
+    """Join parts from left to right, leaving out those of the highest rank first until all fit.
+
+    Args:
+        parts: pairs of rank and row, in reading order; rank 0 is never left out but cut.
+        cells: the room there is.
+        between: what stands between two parts.
+    """
+    kept = [part for part in parts if part[1]]
+    while True:
+        joined = join([row for _, row in kept], between)
+        worst = max((rank for rank, _ in kept), default=0)
+        if width(joined) <= cells or worst == 0:
+            return cut(joined, cells)
+        last = max(i for i, (rank, _) in enumerate(kept) if rank == worst)
+        del kept[last]
+
+
+def faded(row: Row) -> Row:
+    """A row whose numbers are of the past: all inks muted, but what was bad stays bad."""
+    return tuple((text, ink if ink in ("bad", "gpu-free", "rule") else "muted") for text, ink in row)
+
+
+def join(rows: Sequence[Row], between: str = "  ") -> Row:
+    """Put rows after one another with a text between them."""
+    joined: list[Run] = []
+    for row in rows:
+        if joined:
+            joined.append((between, "text"))
+        joined += row
+    return tuple(joined)
+
+
+def bar(fraction: float | None, cells: int, ink: str, rest: str) -> Row:
+    """A bar of `cells`, exact to half a cell; unknown is a dotted line, never an empty bar."""
+    if cells <= 0:
+        return ()
+    if fraction is None:
+        return (("┄" * cells, "muted"),)
+    halves = round(min(max(fraction, 0.0), 1.0) * cells * 2)
+    if fraction > 0 and halves == 0:
+        halves = 1
+    full = "━" * (halves // 2) + "╸" * (halves % 2)
+    runs = ((full, ink), ("─" * (cells - len(full)), rest))
+    return tuple(run for run in runs if run[0])
+
+
+def spark(values: Sequence[float | None], cells: int) -> str:
+    """The last `cells` values on a fixed scale from 0 to 1, the newest at the right; unknown is a gap."""
+    shown = values[-cells:] if cells > 0 else ()
+    drawn = "".join(" " if value is None else _LEVELS[min(int(max(value, 0.0) * 8), 7)] for value in shown)
+    return drawn.rjust(cells)

@@ -1,0 +1,144 @@
+"""The dashboard: header, units, GPUs, engine, log, footer; right at every size from 60x20 on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from textual import events, getters
+from textual.app import ComposeResult
+from textual.containers import Container
+from textual.reactive import var
+from textual.screen import Screen
+
+from specconsole.engine.snapshot import EngineSnapshot
+from specconsole.gpu.fault import Fault
+from specconsole.gpu.history import Column
+from specconsole.gpu.sample import Fleet
+from specconsole.host.base import Link
+from specconsole.service.unit import Unit
+from specconsole.ui import keys
+from specconsole.ui.freshness import Feed
+from specconsole.ui.layout import plan
+from specconsole.ui.log_line import Stamp
+from specconsole.ui.log_window import Records
+from specconsole.ui.widgets.engine import EnginePane
+from specconsole.ui.widgets.footer import Footer
+from specconsole.ui.widgets.gpus import GpusPane
+from specconsole.ui.widgets.header import Header, Served
+from specconsole.ui.widgets.log import LogPane
+from specconsole.ui.widgets.pane import Pane
+from specconsole.ui.widgets.units import UnitsPane
+
+
+class DashboardScreen(Screen[None], inherit_bindings=False):
+    """All of a host at one glance. Its reactives are bound to the app's of the same name."""
+
+    CSS_PATH = "dashboard.tcss"
+    BINDINGS: ClassVar = keys.bindings(keys.Place.DASHBOARD)
+    AUTO_FOCUS = "LogPane"
+
+    host_name: var[str] = var("")
+    """What the user typed to get here."""
+    read_only: var[bool] = var(False)
+    """Nothing that changes the host is offered."""
+    link: var[Link | None] = var(None)
+    """The state of the link."""
+    feeds: var[dict[str, Feed]] = var({})
+    """The state of each source of data."""
+    now: var[float] = var(0.0)
+    """Monotonic seconds of the last tick."""
+    clock_text: var[str] = var("")
+    """The time of day."""
+    fleet: var[Fleet | None] = var(None)
+    """The newest sample of the host."""
+    history: var[Mapping[str, Column]] = var({})
+    """Utilisation so far by GPU key."""
+    faults: var[tuple[Fault, ...]] = var(())
+    """What is wrong with any GPU now."""
+    units: var[tuple[Unit, ...]] = var(())
+    """All units."""
+    units_at: var[float | None] = var(None)
+    """Monotonic seconds of their last reading."""
+    unit: var[Unit | None] = var(None)
+    """The unit that runs."""
+    unit_name: var[str] = var("")
+    """The systemd name of the selected unit."""
+    selected: var[str] = var("")
+    """The key of the selected unit."""
+    answers: var[tuple[str, bool] | None] = var(None)
+    """Which unit's engine is asked, and whether it answers."""
+    served: var[Served] = var(Served())
+    """What runs, for the header."""
+    engine: var[EngineSnapshot | None] = var(None)
+    """What the running unit's server said last."""
+    records: var[Records | None] = var(None)
+    """The store of the log."""
+    log_end: var[int] = var(0)
+    """The number after the newest log record."""
+    last_line_at: var[float | None] = var(None)
+    """Monotonic seconds of the last log record."""
+
+    log_pane = getters.query_one(LogPane)
+
+    def __init__(self, stamp: Stamp) -> None:
+        super().__init__()
+        self._stamp = stamp
+
+    def compose(self) -> ComposeResult:
+        """Header, panes, footer."""
+        me = DashboardScreen
+        yield Header().data_bind(me.host_name, me.read_only, me.link, me.served, me.now, me.clock_text)
+        with Container(id="top"):
+            yield UnitsPane().data_bind(me.link, me.feeds, me.now, me.units, me.units_at, me.selected, me.answers)
+            yield GpusPane().data_bind(me.link, me.feeds, me.now, me.fleet, me.history, me.faults)
+        yield EnginePane().data_bind(me.link, me.feeds, me.now, me.engine, me.unit)
+        log = LogPane(self._stamp)
+        yield log.data_bind(me.link, me.feeds, me.now, me.records, me.unit_name, me.log_end, me.last_line_at)
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Lay out anew when there are more or fewer units or GPUs."""
+        self.watch(self, "units", self._lay_out)
+        self.watch(self, "fleet", self._lay_out)
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Lay out for the new size."""
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        width, height = self.size
+        if not width or not height:
+            return
+        shares = plan(width, height - 2, len(self.units), len(self.fleet.gpus) if self.fleet else 0)
+        self.set_class(shares.stacked, "-stacked")
+        top, units = self.query_one("#top"), self.query_one(UnitsPane)
+        top.styles.height = shares.units_height + (shares.gpus_height if shares.stacked else 0)
+        units.styles.height = shares.units_height
+        units.styles.width = "1fr" if shares.stacked else shares.units_width
+        self.query_one(EnginePane).styles.height = shares.engine_height
+
+    def action_log_end(self) -> None:
+        """Follow the end of the log."""
+        self.log_pane.end()
+
+    def action_log_top(self) -> None:
+        """Show the oldest entry of the log."""
+        self.log_pane.top()
+
+    def action_log_pause(self) -> None:
+        """Hold the log, or follow it again."""
+        self.log_pane.pause()
+
+    def action_log_error(self, direction: int) -> None:
+        """Bring an error of the log into view."""
+        if not self.log_pane.find_error(direction):
+            said = "There is no later error in this log." if direction > 0 else "There is no earlier error in this log."
+            self.notify(said, markup=False)
+
+    def action_copy_pane(self) -> None:
+        """Copy the focused pane's text to the terminal's clipboard."""
+        pane = self.focused
+        if isinstance(pane, Pane):
+            self.app.copy_to_clipboard(pane.copy_text())
+            self.notify("The text of this pane is on the clipboard, where the terminal allows it.", markup=False)

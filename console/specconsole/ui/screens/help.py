@@ -1,0 +1,94 @@
+"""The help: what each number of the pane in focus means and where it comes from, then every key that works."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Static
+
+from specconsole.ui import keys, words
+from specconsole.ui.widgets.pane import Pane
+
+_NAME = 26
+
+
+class HelpScreen(ModalScreen[None]):
+    """Opened by ? over any screen; any of Esc, q and ? closes it."""
+
+    CSS_PATH = "help.tcss"
+    BINDINGS: ClassVar = [
+        Binding("escape,q,question_mark,f1", "dismiss", "close"),
+        Binding("j,down", "scroll(1)", show=False),
+        Binding("k,up", "scroll(-1)", show=False),
+    ]
+
+    def __init__(self, pane: str, live: Iterable[tuple[keys.Command, str]]) -> None:
+        super().__init__()
+        self._pane = pane
+        self._live = tuple(live)
+
+    @classmethod
+    def about(cls, screen: Screen[object]) -> HelpScreen:
+        """The help for a screen as it is now: its focused pane and its live keys."""
+        pane = screen.focused
+        present: dict[str, str] = {}
+        for key, active in screen.active_bindings.items():
+            if active.enabled and active.binding.id:
+                present[active.binding.id] = ", ".join(
+                    filter(None, (present.get(active.binding.id), keys.shown_key(key)))
+                )
+        live = [(command, present[command.id]) for command in keys.COMMANDS if command.id in present]
+        return cls(pane.NAME if isinstance(pane, Pane) else "", live)
+
+    def compose(self) -> ComposeResult:
+        """One scrolling text."""
+        with VerticalScroll(id="sheet"):
+            yield Static(id="text")
+
+    def on_resize(self) -> None:
+        """Wrap for the new size."""
+        self.call_after_refresh(self._write)
+
+    def _write(self) -> None:
+        self.query_one("#text", Static).update(self.text(self.query_one("#sheet").scrollable_content_region.width))
+
+    def text(self, cells: int) -> Content:
+        """The whole help as one text, each meaning wrapped beside its name."""
+        lines: list[Content] = []
+        if self._pane in words.PANES:
+            lines += _part("The pane in focus: " + self._pane, words.PANES[self._pane], cells)
+        for place in keys.Place:
+            mine = [(key, command.help, "") for command, key in self._live if command.place is place]
+            if mine:
+                lines += _part("Keys: " + place.value, mine, cells)
+        lines += _part("Ages", words.AGES, cells) + _part("Header", words.HEADER, cells)
+        lines += _part("This help", [("Esc, q, ?", "back to the console", "")], cells)
+        return Content("\n").join(lines)
+
+    def action_scroll(self, lines: int) -> None:
+        """Move by lines."""
+        self.query_one("#sheet").scroll_relative(y=lines, animate=False)
+
+
+def _part(heading: str, entries: Iterable[words.Entry], cells: int) -> list[Content]:
+    lines = [Content(""), Content.assemble((heading, "bold $ink-accent"))]
+    for entry in entries:
+        lines += _entry(*entry, cells)
+    return lines
+
+
+def _entry(shown: str, meaning: str, source: str, cells: int) -> list[Content]:
+    name = ("  " + shown).ljust(_NAME)
+    beside = textwrap.wrap(meaning, max(cells - _NAME, 20)) or [""]
+    lines = [Content.assemble((name, "$ink-key"), beside[0])]
+    lines += [Content(" " * _NAME + line) for line in beside[1:]]
+    if source:
+        lines.append(Content.assemble(" " * _NAME, ("from " + source, "$ink-muted")))
+    return lines

@@ -1,0 +1,180 @@
+"""One GPU drawn in one, two or three rows: the pure drawing, and the widget that repaints only what changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from specconsole import text
+from specconsole.gpu.fault import Fault
+from specconsole.gpu.history import Column
+from specconsole.gpu.sample import Gpu
+from specconsole.gpu.view import GIB, Memory, gibibytes
+from specconsole.ui.row import Row, Run, apart, bar, faded, fill, fitting, spark, width
+from specconsole.ui.widgets.rows import Rows
+
+HOT_C = 85.0
+"""From here on a temperature is marked; data-centre cards slow down between 83 and 90 °C."""
+AT_LIMIT = 0.98
+"""Power at this share of its limit is marked."""
+_SPARK = 4
+_SHORT = {"lost": "lost", "silent": "silent", "ecc": "ECC", "slowed": "slowed", "ghost": "ghost"}
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a tile shows."""
+
+    gpu: Gpu
+    memory: Memory
+    util: Column = ()
+    """Utilisation so far, 0 to 1, oldest first; None where it could not be read."""
+    faults: tuple[Fault, ...] = ()
+    """What is wrong with this GPU."""
+
+
+def tile(card: Card, cells: int, rows: int) -> tuple[Row, ...]:
+    """Draw a GPU on `rows` (1 to 3) rows of `cells` cells; 22 cells are the least that hold every number."""
+    if card.gpu.error is not None:
+        lost: Row = (index(card.gpu), ("✖ " + text.one_line(card.gpu.error), "bad"))
+        return (fill(lost, cells), *((fill((), cells),) * (rows - 1)))
+    if rows == 1:
+        return (line(card, cells),)
+    if rows == 2:
+        beside = marks(card) or ((pcie(card.gpu), "muted"),)
+        return (activity(card, cells), memory(card, cells, beside if cells >= 38 else marks(card)))
+    return (activity(card, cells), memory(card, cells, ()), details(card, cells))
+
+
+def line(card: Card, cells: int) -> Row:
+    """Everything on one row; bar, curve and PCIe appear as room allows, and what is wrong stands in the bar's place."""
+    gpu, mark = card.gpu, marks(card)
+    right: Row = ((" ", "text"), (watts(gpu), power_ink(gpu)), *temperature(gpu))
+    room = cells - 14 - width(right)  # less number, memory, percentage and a blank
+    if room >= 12 + 3 * _SPARK:
+        right = ((" ", "text"), (pcie(gpu), "muted"), *right)
+        room -= 12
+    left: Row = (index(gpu, bad=bool(mark) and room < 6),)
+    if room >= 6:
+        across = min(room * 3 // 5, 24)
+        left += fill(mark, across) if mark else bar(card.memory.share, across, "gpu-memory", "gpu-free")
+        room -= across
+    left += ((gib(card.memory), "text"), (percent(gpu.util), "text"))
+    if room > _SPARK:
+        left += ((" ", "text"), (spark(card.util, room - 1), "gpu-util"))
+    return apart(left, right, cells)
+
+
+def activity(card: Card, cells: int) -> Row:
+    """What changes every second: utilisation and its curve, power against limit, temperature."""
+    gpu = card.gpu
+    right: Row = (("  ", "text"), (power(gpu), power_ink(gpu)), *temperature(gpu))
+    left: Row = (index(gpu), (percent(gpu.util), "text"), (" ", "text"))
+    return apart((*left, (spark(card.util, cells - width(left) - width(right)), "gpu-util")), right, cells)
+
+
+def memory(card: Card, cells: int, beside: Row) -> Row:
+    """The memory bar with its numbers, and what stands beside them: PCIe, or marks of what is wrong."""
+    space: Row = ((" ", "text"),) if beside else ()
+    right: Row = ((" ", "text"), (gibibytes(card.memory).rjust(13), "text"), *space, *beside)
+    room = max(cells - 3 - width(right), 4)
+    return fill(((" " * 3, "text"), *bar(card.memory.share, room, "gpu-memory", "gpu-free"), *right), cells)
+
+
+def details(card: Card, cells: int) -> Row:
+    """PCIe, clocks and marks, muted: one looks here when something is odd."""
+    gpu, mark = card.gpu, marks(card) or slowed(card)
+    parts: list[tuple[int, Row]] = [
+        (1, ((f"▼ {text.rate(gpu.pcie_rx):>9}  ▲ {text.rate(gpu.pcie_tx):>9}", "muted"),)),
+        (2, ((f"{gpu.sm_mhz:,} MHz".rjust(9), "muted"),) if gpu.sm_mhz is not None else ()),
+        (3, ((f"SM {text.percent(gpu.sm_active):>5}", "muted"),) if gpu.sm_active is not None else ()),
+    ]
+    shown = fitting(parts, max(cells - 3 - width(mark), 0))
+    return apart(((" " * 3, "text"), *shown), mark, cells)
+
+
+def marks(card: Card) -> Row:
+    """What is wrong with a card, in few words; empty when nothing is."""
+    runs: list[Run] = []
+    for fault in card.faults:
+        said = fault.text.partition(",")[0] if fault.kind == "xid" else _SHORT.get(fault.kind, fault.kind)
+        space = " " if runs else ""
+        runs.append(
+            (f"{space}{'✖' if fault.grave else '▲'} {text.one_line(said, 12)}", "bad" if fault.grave else "warn")
+        )
+    return tuple(runs)
+
+
+def slowed(card: Card) -> Row:
+    """Why the clocks are lowered now; the power cap is how a busy card works, so it is no fault."""
+    return tuple((f"▾ {text.one_line(reason, 20)}", "muted") for reason in (card.gpu.throttle or ())[:1])
+
+
+def index(gpu: Gpu, *, bad: bool = False) -> Run:
+    """The GPU's number, two cells and a blank; a card that the driver cannot number has none."""
+    number = f"{gpu.index:>2}" if gpu.index >= 0 else " ?"
+    return (f"{number}✖", "bad") if bad else (f"{number} ", "muted")
+
+
+def gib(of: Memory) -> str:
+    """Memory used on six cells, in GiB; the unit is spelt out in the title and the help."""
+    return (text.UNKNOWN if of.used is None else f"{of.used / GIB:.1f}G").rjust(6)
+
+
+def percent(fraction: float | None) -> str:
+    """A percentage on five cells."""
+    return (text.UNKNOWN if fraction is None else f"{fraction * 100:.0f}%").rjust(5)
+
+
+def watts(gpu: Gpu) -> str:
+    """Power on four cells."""
+    return (text.UNKNOWN if gpu.power_w is None else f"{gpu.power_w:.0f}W").rjust(4)
+
+
+def power(gpu: Gpu) -> str:
+    """Power against its limit, on eight cells."""
+    drawn = text.UNKNOWN if gpu.power_w is None else f"{gpu.power_w:.0f}"
+    limit = "" if gpu.power_limit_w is None else f"/{gpu.power_limit_w:.0f}"
+    return f"{drawn}{limit}W".rjust(8)
+
+
+def power_ink(gpu: Gpu) -> str:
+    """Power is marked when it presses on the limit."""
+    close = gpu.power_w is not None and gpu.power_limit_w and gpu.power_w >= AT_LIMIT * gpu.power_limit_w
+    return "gpu-hot" if close else "text"
+
+
+def temperature(gpu: Gpu) -> Row:
+    """Degrees Celsius on four cells, with a mark when hot."""
+    if gpu.temperature_c is None:
+        return ((text.UNKNOWN.rjust(4), "muted"),)
+    hot = gpu.temperature_c >= HOT_C
+    degrees = f"{gpu.temperature_c:.0f}°".rjust(3)
+    return ((f"▲{degrees}" if hot else f" {degrees}", "gpu-hot" if hot else "text"),)
+
+
+def pcie(gpu: Gpu) -> str:
+    """PCIe into and out of the card in GB/s, on eleven cells."""
+    rx, tx = (text.UNKNOWN if value is None else f"{value / 1e9:.1f}" for value in (gpu.pcie_rx, gpu.pcie_tx))
+    return f"▼{rx:>4} ▲{tx:>4}"
+
+
+class GpuTile(Rows):
+    """A tile; `show_card` draws it anew."""
+
+    DEFAULT_CSS = "GpuTile { width: 1fr; height: 1fr; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._card: tuple[Card, bool] | None = None
+
+    def show_card(self, card: Card, *, stale: bool) -> None:
+        """Show a GPU as it was at the last sample; stale numbers lose their inks."""
+        self._card = (card, stale)
+        if self.size:
+            rows = tile(card, self.size.width, min(self.size.height, 3))
+            self.show(faded(row) for row in rows) if stale else self.show(rows)
+
+    def on_resize(self) -> None:
+        """Draw for the new size."""
+        if self._card is not None:
+            self.show_card(self._card[0], stale=self._card[1])

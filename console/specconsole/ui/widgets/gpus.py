@@ -1,0 +1,119 @@
+"""The GPU pane: a grid of tiles in the largest form that fits, and the totals in its title."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from textual.containers import Grid
+from textual.reactive import var
+from textual.widget import Widget
+
+from specconsole import text
+from specconsole.gpu import view
+from specconsole.gpu.fault import Fault
+from specconsole.gpu.history import Column, key
+from specconsole.gpu.sample import Fleet
+from specconsole.ui.freshness import Freshness
+from specconsole.ui.layout import GAP, Tiles, tiles
+from specconsole.ui.row import Row, cut, fitting
+from specconsole.ui.widgets.gpu_tile import Card, GpuTile
+from specconsole.ui.widgets.pane import Pane
+from specconsole.ui.widgets.rows import Rows
+
+
+def totals(fleet: Fleet, faults: tuple[Fault, ...], cells: int) -> Row:
+    """What the title says: the cards, memory, power, and faults; "no fault seen" only when all could be asked."""
+    sums = view.totals(fleet)
+    missing = sums.count - sums.readable
+    parts: list[tuple[int, Row]] = [
+        (3, ((sums.name, "muted"),)),
+        (1, ((view.gibibytes(sums.memory), "text"),)),
+        (2, ((view.watts(sums.power_w), "text"),) if sums.power_w is not None else ()),
+        (4, ((f"{missing} not readable", "warn"),) if missing and not faults else ()),
+        (0, trouble(fleet, faults, cells)),
+        (5, ((f"by {fleet.source}", "warn"),) if fleet.source not in ("nvml", "none") else ()),
+        (6, ((f"left out: {', '.join(fleet.dropped)}", "muted"),) if fleet.dropped else ()),
+    ]
+    return fitting([(rank, row) for rank, row in parts if row], cells)
+
+
+def trouble(fleet: Fleet, faults: tuple[Fault, ...], cells: int) -> Row:
+    """The gravest fault and how many more; that there is none is said only when every card could be asked."""
+    if faults:
+        more = f" and {len(faults) - 1} more" if len(faults) > 1 else ""
+        sign, ink = ("✖", "bad") if faults[0].grave else ("▲", "warn")
+        return ((f"{sign} {text.one_line(str(faults[0]), max(cells - 10, 16))}{more}", ink),)
+    asked = fleet.source == "nvml" and fleet.gpus and all("xid" not in gpu.why for gpu in fleet.gpus)
+    return (("no fault seen", "muted"),) if asked else ()
+
+
+class GpusPane(Pane):
+    """All GPUs of the host."""
+
+    NAME = "GPUs"
+    FEED = "gpus"
+    INPUTS = ("fleet", "history", "faults")
+    DEFAULT_CSS = """
+    GpusPane > #tiles { height: 1fr; width: 1fr; margin: 0 1 0 0; overflow: hidden; }
+    GpusPane > #note { height: 1fr; }
+    """
+
+    fleet: var[Fleet | None] = var(None)
+    """The newest sample of the host."""
+    history: var[Mapping[str, Column]] = var({})
+    """Utilisation so far by GPU key, oldest first."""
+    faults: var[tuple[Fault, ...]] = var(())
+    """What is wrong with any GPU now, the gravest first."""
+
+    _form = Tiles(0, 0, 0)
+
+    def body(self) -> Iterable[Widget]:
+        """The grid of tiles, and the line that stands there when there are none."""
+        yield Grid(id="tiles")
+        yield Rows(id="note")
+
+    def summary(self, fresh: Freshness) -> Row:
+        """Totals of all cards."""
+        if self.fleet is None or not self.fleet.gpus:
+            return ()
+        return totals(self.fleet, self.faults, self.size.width - 12 - (10 if fresh.stale else 4))
+
+    def draw(self, fresh: Freshness) -> None:
+        """Each tile anew, or why there is none."""
+        fleet = self.fleet
+        gpus = fleet.gpus if fleet is not None else ()
+        grid, note = self.query_one("#tiles", Grid), self.query_one("#note", Rows)
+        grid.display, note.display = bool(gpus), not gpus
+        if fleet is None or not gpus:
+            note.show([cut(self._nothing(fleet), self.size.width)])
+            return
+        self._arrange(grid, len(gpus))
+        with self.app.batch_update():
+            for position, tile in enumerate(grid.query_children(GpuTile)):
+                line, column = divmod(position, self._form.columns)
+                if (number := column * self._form.lines + line) < len(gpus):
+                    tile.show_card(self._card(fleet, number), stale=fresh.stale)
+
+    def _card(self, fleet: Fleet, number: int) -> Card:
+        gpu = fleet.gpus[number]
+        faults = tuple(fault for fault in self.faults if fault.gpu == gpu.index)
+        return Card(gpu, view.memory(gpu, fleet), self.history.get(key(gpu), ()), faults)
+
+    def _nothing(self, fleet: Fleet | None) -> Row:
+        if fleet is None:
+            return (("  waiting for the first sample…", "muted"),)
+        return (("  no GPU evidence: ", "warn"), (text.one_line(fleet.why or "the probe gives no reason"), "text"))
+
+    def _arrange(self, grid: Grid, count: int) -> None:
+        form = tiles(count, self.size.width - 1, max(self.size.height - 1, 1))
+        if form != self._form:
+            self._form = form
+            grid.styles.grid_size_columns = form.columns
+            grid.styles.grid_size_rows = form.lines
+            grid.styles.grid_rows = (str(form.tile_rows),)
+            grid.styles.grid_gutter_vertical = GAP  # the gap between columns; Textual names it by its lines
+        missing = form.columns * form.lines - len(grid.children)
+        if missing > 0:
+            grid.mount_all([GpuTile() for _ in range(missing)])
+        elif missing < 0:
+            grid.remove_children(list(grid.children)[missing:])

@@ -1,0 +1,124 @@
+"""The top row: which host, how the link is, what runs there, what may be done, and the time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.reactive import var
+
+from specconsole import text
+from specconsole.host.base import Link, LinkKind
+from specconsole.ui.freshness import whole
+from specconsole.ui.row import Row, Run, apart, fitting, width
+from specconsole.ui.widgets.rows import Rows
+
+
+@dataclass(frozen=True)
+class Served:
+    """What the running unit serves, for the header; "" where it is not known."""
+
+    model: str = ""
+    version: str = ""
+    parallelism: str = ""
+    speculation: str = ""
+
+
+def link_run(link: Link | None, now: float) -> Run:
+    """The state of the link in a glyph and words."""
+    if link is None:
+        return ("◌ connecting", "busy")
+    age = whole(max(now - link.since, 0.0))
+    if link.kind is LinkKind.UP:
+        trip = "" if link.round_trip_s is None else f" {link.round_trip_s * 1000:.0f} ms"
+        return (f"● up{trip}", "good")
+    if link.kind is LinkKind.LOST:
+        return (f"✖ lost{_attempt(link, now)}", "bad")
+    reason = f": {text.one_line(link.reason, 60)}" if link.reason else ""
+    return {
+        LinkKind.CONNECTING: ("◌ connecting", "busy"),
+        LinkKind.STALE: (f"◌ stale {age}", "stale"),
+        LinkKind.REFUSED: (f"✖ refused{reason}", "bad"),
+        LinkKind.CLOSED: (f"○ closed{reason}", "muted"),
+    }[link.kind]
+
+
+def _attempt(link: Link, now: float) -> str:
+    number = f", attempt {link.attempt}" if link.attempt else ""
+    if link.next_try is None or link.next_try <= now:
+        return f"{number}, trying now"
+    return f"{number}, next try in {link.next_try - now:.0f} s"
+
+
+def header_row(
+    host: str, link: Link | None, served: Served, *, read_only: bool, clock: str, now: float, cells: int
+) -> Row:
+    """The whole row; parts of less weight go first when room is short, host and link never."""
+    rights: Run = ("read-only", "warn") if read_only else ("read/write", "muted")
+    right = fitting([(1 if read_only else 2, (rights,)), (3, ((clock, "text"),))], max(cells // 3, 9), "   ")
+    dot: Run = (" · ", "muted")
+    parts: list[tuple[int, Row]] = [
+        (5, (("specconsole", "muted"),)),
+        (0, ((text.one_line(host), "strong"), (" ", "text"), link_run(link, now))),
+        (1, (("  ", "text"), (text.one_line(served.model), "text")) if served.model else ()),
+        (4, (dot, (f"vLLM {text.one_line(served.version, 24)}", "muted")) if served.version else ()),
+        (3, (dot, (served.parallelism, "muted")) if served.parallelism else ()),
+        (2, (dot, (text.one_line(served.speculation, 24), "muted")) if served.speculation else ()),
+    ]
+    room = cells - width(right) - 3
+    return (
+        (" ", "text"),
+        *apart(_tight(parts, room), (*right, (" ", "text")), cells - 1),
+    )
+
+
+def _tight(parts: list[tuple[int, Row]], room: int) -> Row:
+    """As `fitting`, but only the brand is set apart: the rest brings its own separators."""
+    brand, *rest = parts
+    joined = fitting(rest, room, "")
+    whole_row: Row = (*brand[1], ("  ", "text"), *joined)
+    return whole_row if width(whole_row) <= room and len(joined) else joined
+
+
+class Header(Rows):
+    """One row at the top of the screen."""
+
+    DEFAULT_CSS = "Header { height: 1; width: 1fr; background: $panel; }"
+
+    host_name: var[str] = var("")
+    """What the user typed to get here."""
+    read_only: var[bool] = var(False)
+    """Nothing that changes the host is offered."""
+    link: var[Link | None] = var(None)
+    """The state of the link."""
+    served: var[Served] = var(Served())
+    """What runs there."""
+    now: var[float] = var(0.0)
+    """Monotonic seconds of the last tick."""
+    clock_text: var[str] = var("")
+    """The time of day."""
+
+    def on_mount(self) -> None:
+        """Draw whenever something changes."""
+        for name in ("host_name", "read_only", "link", "served", "now", "clock_text"):
+            self.watch(self, name, self.redraw)
+
+    def on_resize(self) -> None:
+        """Draw for the new size."""
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Draw the row."""
+        if self.size:
+            self.show(
+                [
+                    header_row(
+                        self.host_name,
+                        self.link,
+                        self.served,
+                        read_only=self.read_only,
+                        clock=self.clock_text,
+                        now=self.now,
+                        cells=self.size.width,
+                    )
+                ]
+            )

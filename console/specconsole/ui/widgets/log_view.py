@@ -1,0 +1,138 @@
+"""The lines of a log: draws only what is in view, follows the end, repaints at most 20 times a second."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+
+from specconsole.ui import log_line
+from specconsole.ui.log_window import Line, LogWindow
+from specconsole.ui.row import fill
+from specconsole.ui.widgets.rows import Inked
+
+REPAINT_S = 0.05
+"""The least time between two repaints caused by new lines."""
+_ASIDE = 16
+"""Cells that one step to the side moves."""
+_WHEEL = 3
+"""Lines that one notch of the wheel moves."""
+
+
+class LogView(Inked):
+    """A window over a log; `attach` gives it one, `wake` says that there may be new lines."""
+
+    DEFAULT_CSS = "LogView { height: 1fr; width: 1fr; }"
+
+    class Moved(Message):
+        """What is in view changed."""
+
+        def can_replace(self, message: Message) -> bool:
+            """Only the last one matters."""
+            return isinstance(message, LogView.Moved)
+
+    def __init__(self, stamp: log_line.Stamp) -> None:
+        super().__init__()
+        self.window: LogWindow | None = None
+        self.aside = 0
+        self._stamp = stamp
+        self._lines: list[Line] = []
+        self._waiting = False
+        self._missed = False
+        self._drawn = lru_cache(1024)(self._draw)
+
+    def attach(self, window: LogWindow | None) -> None:
+        """Show another log from now on, at its end."""
+        self.window = window
+        self._drawn.cache_clear()
+        if window is not None:
+            window.resize(self.size.height)
+            window.sync()
+        self._show()
+
+    def wake(self) -> None:
+        """Take in new lines now, or, when the last repaint was a moment ago, a moment later."""
+        if self._waiting:
+            self._missed = True
+            return
+        self._waiting = True
+        self.set_timer(REPAINT_S, self._rested)
+        if self.window is not None and self.window.sync():
+            self._show()
+
+    def _rested(self) -> None:
+        self._waiting = False
+        if self._missed:
+            self._missed = False
+            self.wake()
+
+    def move(self, lines: int) -> None:
+        """Scroll by lines."""
+        if self.window is not None:
+            self.window.scroll(lines)
+            self._show()
+
+    def move_aside(self, steps: int) -> None:
+        """Scroll sideways; never past the end of the longest line in view."""
+        longest = max((log_line.widest(log_line.line_of(line.record, line.part)) for line in self._lines), default=0)
+        most = max(longest - max(self.size.width - log_line.HEAD - 10, 10), 0)
+        self.aside = min(max(self.aside + steps * _ASIDE, 0), -(-most // _ASIDE) * _ASIDE)
+        self._show()
+
+    def refresh_window(self) -> None:
+        """Draw again after something was done with the window itself."""
+        self._show()
+
+    def _show(self) -> None:
+        self._lines = self.window.lines() if self.window is not None else []
+        self.refresh()
+        self.post_message(self.Moved())
+
+    def _draw(self, line: Line, cells: int, aside: int) -> Strip:
+        row = log_line.draw(line.record, line.part, cells, aside, self._stamp)
+        return self.strip(fill(row, cells), cells)
+
+    def line(self, y: int) -> Strip:
+        """One line of the view, with its cell of the scroll bar."""
+        cells = self.size.width
+        text = self._drawn(self._lines[y], cells - 1, self.aside) if y < len(self._lines) else self.strip((), cells - 1)
+        return Strip.join([text, self.strip(((self._bar_cell(y)),), 1)])
+
+    def _bar_cell(self, y: int) -> tuple[str, str]:
+        height = self.size.height
+        if self.window is None or not height:
+            return (" ", "rule")
+        start, end = self.window.share()
+        if end - start >= 1:
+            return (" ", "rule")
+        thumb = max(round((end - start) * height), 1)
+        at = min(round(start * height), height - thumb)
+        return ("┃", "muted") if at <= y < at + thumb else ("│", "rule")
+
+    def plain(self) -> str:
+        """The text in view, for copying."""
+        return "\n".join(self.line(y).text[:-1].rstrip() for y in range(len(self._lines)))
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Keep the end, or the upper edge, in view."""
+        if self.window is not None:
+            self.window.resize(event.size.height)
+        self._show()
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Let go of the end and look back."""
+        event.stop()
+        self.move(-_WHEEL)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Look on."""
+        event.stop()
+        self.move(_WHEEL)
+
+    def notify_style_update(self) -> None:
+        """Forget what was drawn with the old theme."""
+        if hasattr(self, "_drawn"):
+            self._drawn.cache_clear()
+        super().notify_style_update()

@@ -1,0 +1,105 @@
+"""A pane: a title row with its summary and the age of its data, and a body below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.reactive import var
+from textual.widget import Widget
+
+from specconsole.host.base import Link
+from specconsole.ui.freshness import Feed, Freshness, judge, label
+from specconsole.ui.row import Row, apart, width
+from specconsole.ui.widgets.rows import Rows
+
+
+def title(name: str, summary: Row, fresh: Freshness, cells: int, *, focused: bool) -> Row:
+    """The title row of a pane: name, what it sums up to, a rule, the age of the data."""
+    ink = "accent" if focused else "title"
+    marker = "▌" if focused else " "
+    left: Row = ((marker, "accent"), (name, ink), *((("  ", "text"), *summary) if summary else ()), (" ", "text"))
+    age = label(fresh)
+    right: Row = ((" ", "text"), *age, (" ", "text")) if age else (("─", "rule"),)
+    room = cells - width(right) - 2
+    if width(left) > room:
+        return apart(left, right, cells)
+    return apart(left, right, cells, "─", "rule")
+
+
+class Pane(Vertical, can_focus=True):
+    """One part of the dashboard; subclasses compose a body and draw it from their reactives."""
+
+    DEFAULT_CSS = """
+    Pane { height: auto; }
+    Pane > .pane--title { height: 1; width: 1fr; }
+    Pane > .pane--body { height: 1fr; width: 1fr; }
+    """
+    NAME: ClassVar[str] = ""
+    """The pane's title, and the key of its help in `ui/words.py`."""
+    FEED: ClassVar[str] = ""
+    """The feed that its data comes from (a key of `feeds`)."""
+    INPUTS: ClassVar[tuple[str, ...]] = ()
+    """The reactives that its drawing depends on, beyond `link`, `feeds` and `now`."""
+
+    link: var[Link | None] = var(None)
+    """The state of the link to the host."""
+    feeds: var[dict[str, Feed]] = var({})
+    """The state of each source of data, by name."""
+    now: var[float] = var(0.0)
+    """Monotonic seconds of the last tick of the app."""
+
+    _due = False
+
+    def compose(self) -> ComposeResult:
+        """A title and a body."""
+        yield Rows(classes="pane--title")
+        yield from self.body()
+
+    def body(self) -> Iterable[Widget]:
+        """The widgets below the title; rows, unless a subclass says otherwise."""
+        yield Rows(classes="pane--body")
+
+    def on_mount(self) -> None:
+        """Draw whenever something that is shown changes."""
+        for name in ("link", "feeds", "now", "has_focus", *self.INPUTS):
+            self.watch(self, name, self.redraw)
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Draw for the new size."""
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Draw once, however many inputs changed together."""
+        if not self._due:
+            self._due = True
+            self.call_later(self._draw)
+
+    def _draw(self) -> None:
+        self._due = False
+        if not self.is_mounted or not self.size:
+            return
+        fresh = self.freshness()
+        head = title(self.NAME, self.summary(fresh), fresh, self.size.width, focused=self.has_focus)
+        self.query_one(".pane--title", Rows).show([head])
+        self.draw(fresh)
+
+    def freshness(self) -> Freshness:
+        """How old this pane's data is."""
+        return judge(self.feeds.get(self.FEED, Feed()), self.link, self.now)
+
+    def summary(self, _fresh: Freshness) -> Row:
+        """What stands beside the name; nothing unless a subclass says."""
+        return ()
+
+    def draw(self, fresh: Freshness) -> None:
+        """Draw the body."""
+        raise NotImplementedError
+
+    def copy_text(self) -> str:
+        """What `y` copies: the text of the pane as it stands."""
+        lines = (widget.plain() for widget in self.query(Rows).results() if widget.display)
+        return "\n".join(line for text in lines for line in text.splitlines() if line.strip())

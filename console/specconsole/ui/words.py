@@ -1,0 +1,88 @@
+"""What each pane shows, in words: the name on the screen, what it means, and where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+Entry = tuple[str, str, str]
+"""What stands on the screen, its meaning, its source."""
+
+HEADER: tuple[Entry, ...] = (
+    (
+        "● up 12 ms",
+        "the link stands; a message to the host and back took this long",
+        "our keepalive, every few seconds",
+    ),
+    ("◌ stale 4 s", "the host has not answered for so long; what is shown may be old", "our keepalive"),
+    ("✖ lost", "the link is broken; it is tried again by itself, for ever", "the SSH connection"),
+    (
+        "✖ refused",
+        "the host said no: key, password or host key; nothing is tried again by itself",
+        "the SSH connection",
+    ),
+    ("read/write, read-only", "whether anything that changes the host is offered", "your login's rights, --read-only"),
+)
+
+PANES: Mapping[str, tuple[Entry, ...]] = {
+    "units": (
+        ("● serving", "active, and its server answers health and model list", "systemd; /health and /v1/models"),
+        ("● running", "active; whether its server answers is not known now", "systemd"),
+        ("◐ not answering", "active, but the server does not answer (yet)", "systemd; /health"),
+        ("◐ starting, stopping", "on its way", "systemd"),
+        ("○ stopped", "not running, and not by failure", "systemd"),
+        ("✖ failed", "the last run ended badly; systemd's reason stands in brackets", "systemd"),
+        ("↻ restarting", "it ended and systemd is about to start it again", "systemd"),
+        ("the time at the right", "how long it has been in this state, by the host's clock", "systemd"),
+    ),
+    "GPUs": (
+        (
+            "the bar, 92.8/95.6 GiB",
+            "memory used and there is, without the driver's reserve",
+            "NVML, as nvidia-smi counts",
+        ),
+        ("99%", "share of the last sample's time in which any kernel ran; not how busy the card was", "NVML"),
+        ("▁▂▅▇█", "the same over the last samples, on a fixed scale from 0 to 100 %", "NVML"),
+        ("288/600W", "power now against the limit that is set; coloured from 98 % of it on", "NVML"),
+        ("61°, ▲91°", "temperature of the chip in °C; marked from 85 on", "NVML"),
+        ("▼2.1▲2.0", "PCIe into and out of the card, GB/s; dear to read, so it may be left out", "NVML"),
+        ("SM 43 %", "share of multiprocessors that had work; newer server cards only", "NVML's GPM"),
+        ("▾ power cap", "why the clocks are lowered now", "NVML"),
+        ("✖ Xid 79, ECC 3", "the driver's last error; memory errors that were not corrected", "NVML"),
+        ("✖ GPU is lost", "nothing can be read of this card; the others go on", "NVML"),
+        ("no fault seen", "every card could be asked, and none reports Xid or uncorrected memory errors", "NVML"),
+        ("—", "cannot be read here; it is never shown as 0", ""),
+    ),
+    "engine": (
+        (
+            "● answering",
+            "health and model list answer; it does not prove that tokens can be generated",
+            "/health, /v1/models",
+        ),
+        ("running, waiting", "requests in the engine, and queued before it", "/metrics"),
+        ("out, in", "tokens generated and prompt tokens per second, over the last 10 s", "/metrics"),
+        ("TPOT", "(last token − first) / (tokens − 1), mean of requests that ended in the last 10 s", "/metrics"),
+        ("TTFT", "arrival to first token with queueing, mean of the last 10 s", "/metrics"),
+        ("KV", "share of the KV cache in use", "/metrics"),
+        ("τ", "tokens per step, over all steps of the last 10 s", "/metrics"),
+        ("coverage", "share of steps that drafted", "/metrics"),
+        ("AL", "1 + accepted / drafts: tokens per step that drafted, bonus token included", "/metrics"),
+        ("accepted", "draft tokens accepted, of those drafted", "/metrics"),
+        ("—", "no data; it is never shown as 0", ""),
+    ),
+    "log": (
+        ("▲", "a warning, by the record's own header", "the journal, or the unit's log file"),
+        ("✖", "an error; reversed when critical", "the same"),
+        ("◆", "what systemd says of the unit", "the journal"),
+        ("╌", "lines are missing here: rotated, suppressed or vacuumed", "the journal"),
+        ("▸", "the last state of a progress bar", "the unit"),
+        ("→", "a request in the server's access log; equal ones are folded", "the unit"),
+        ("following", "the end is shown and kept in view", ""),
+        ("▮ held, 12 new entries", "you scrolled; this many came since. G follows the end again", ""),
+        ("quiet for 38 s", "nothing was logged for so long; alone it means nothing", ""),
+    ),
+}
+
+AGES: tuple[Entry, ...] = (
+    ("<1 s", "how old the pane's data is", "when it came here"),
+    ("◌ stale 14 s", "older than three of its intervals, or the link is down: do not take it for the present", ""),
+)

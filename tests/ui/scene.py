@@ -1,0 +1,244 @@
+"""Frozen data for the screen's tests: a fleet, units, an engine, a log, and feeds that a test plays by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from datetime import timezone
+from pathlib import Path
+from typing import Any
+
+from specconsole.engine.client import Model
+from specconsole.engine.health import Health
+from specconsole.engine.metrics import Histogram
+from specconsole.engine.snapshot import EngineSnapshot, SpecCounters, Window
+from specconsole.gpu.sample import Fleet, Gpu, Vitals
+from specconsole.host.base import Endpoint, Link
+from specconsole.logs.record import Kind, Level, LogRecord
+from specconsole.service.unit import Serving, Speculation, Unit, UnitState
+from specconsole.ui.app import SpecConsole
+from tests.fakes import FakeClock, FakeHost
+
+GIB = 1024**3
+NGRAM = "vllm-kimi-k25-ngram.service"
+BASE = "vllm-kimi-k25.service"
+
+
+def gpu(index: int = 0, **changes: Any) -> Gpu:
+    """A busy card; every value can be replaced."""
+    values: dict[str, Any] = {
+        "index": index,
+        "uuid": f"GPU-{index}",
+        "name": "NVIDIA RTX PRO 6000 Blackwell Server Edition",
+        "memory_used": int(92.8 * GIB) - index * GIB // 8,
+        "memory_total": int(95.6 * GIB),
+        "util": 0.99 - index / 100,
+        "power_w": 288.0 + 3 * index,
+        "power_limit_w": 600.0,
+        "temperature_c": 61.0 + index % 3,
+        "sm_mhz": 2415,
+        "throttle": (),
+        "pcie_rx": 2.1e9,
+        "pcie_tx": 2.0e9,
+        "ecc_uncorrected": 0,
+    }
+    return Gpu(**{**values, **changes})
+
+
+def fleet(
+    count: int = 8, at: float = 1_700_000_000.0, *, changed: dict[int, Gpu] | None = None, **values: Any
+) -> Fleet:
+    """A host with that many cards, of which some may be given."""
+    gpus = tuple((changed or {}).get(i) or gpu(i) for i in range(count))
+    vitals = Vitals(memory_total=1024 * GIB, memory_available=800 * GIB, load1=9.5, cpu_count=128)
+    return Fleet(**{"at": at, "mono": 5000.0, "source": "nvml", "why": None, "gpus": gpus, "vitals": vitals, **values})
+
+
+def unit(name: str = BASE, active: str = "inactive", **changes: Any) -> Unit:
+    """A unit; keyword arguments of `UnitState` change its state, `speculation` its serving."""
+    speculation = changes.pop("speculation", None)
+    label = changes.pop("label", "")
+    state: dict[str, Any] = {
+        "load": "loaded",
+        "active": active,
+        "sub": {"active": "running", "failed": "failed"}.get(active, "dead"),
+        "result": "success",
+        "main_pid": 4711 if active == "active" else None,
+        "restarts": 0,
+        "exit_code": None,
+        "exit_status": None,
+        "since_s": 2292.0,
+        "mono": 5000.0,
+        "invocation": "a" * 32,
+        "enabled": "disabled",
+    }
+    serving = Serving(
+        argv=("vllm", "serve", "/models/Kimi-K2.5-INT4"),
+        launcher="serve",
+        model="/models/Kimi-K2.5-INT4",
+        served_names=("Kimi-K2.5-INT4",),
+        endpoint=Endpoint(8000),
+        tensor_parallel=8,
+        speculation=speculation,
+    )
+    return Unit(
+        name, "system", "", f"/etc/systemd/system/{name}", (), serving, UnitState(**{**state, **changes}), label=label
+    )
+
+
+def units(active: str = "active") -> tuple[Unit, ...]:
+    """The deployment: a variant that runs and a baseline that does not."""
+    ngram = unit(NGRAM, active, label="ngram", speculation=Speculation("ngram", 5, None, "{}"))
+    return (ngram, unit(BASE, label="baseline", since_s=9000.0))
+
+
+def engine(health: Health = Health.ANSWERING, mono: float = 0.0, **changes: Any) -> EngineSnapshot:
+    """A server that serves three requests with n-gram speculation."""
+    values: dict[str, Any] = {"health": health, "at": 1_700_000_000.0, "mono": mono}
+    if health is Health.ANSWERING:
+        spec = SpecCounters(1000, 5000, 1400, (600, 400, 220, 120, 60))
+        tpot = Histogram((0.01, 0.025, 0.05, math.inf), (10, 95, 100, 100), 1.36, 100)
+        values |= {
+            "models": (Model("Kimi-K2.5-INT4"),),
+            "version": "0.16.0",
+            "running": 3,
+            "waiting": 0,
+            "kv_use": 0.41,
+            "spec": spec,
+            "window": Window(
+                10.0,
+                prompt_tok_s=120.0,
+                generation_tok_s=73.5,
+                prefix_hit_rate=0.12,
+                tpot=tpot,
+                ttft=Histogram((0.1, 0.5, math.inf), (1, 10, 10), 2.1, 10),
+                tokens_per_step=1.69,
+                coverage=0.48,
+                spec=SpecCounters(100, 500, 140, (60, 40, 22, 12, 6)),
+            ),
+            "quiet_s": 0.0,
+        }
+    return EngineSnapshot(**{**values, **changes})
+
+
+def record(seq: int, text: str, **changes: Any) -> LogRecord:
+    """A log record of the variant."""
+    values: dict[str, Any] = {"at": 1_699_999_400.0 + seq, "unit": NGRAM, "process": "EngineCore_DP0", "pid": 4712}
+    return LogRecord(**{"seq": seq, "text": text, **values, **changes})
+
+
+def records(count: int = 60) -> list[LogRecord]:
+    """A plausible piece of a log, with one of each kind among plain lines."""
+    texts: list[tuple[str, dict[str, Any]]] = [
+        ("Starting vLLM for Kimi-K2.5-INT4.", {"kind": Kind.SYSTEMD, "process": None}),
+        ("vLLM API server version 0.16.0", {"process": "APIServer"}),
+        ("Asynchronous scheduling is disabled with this speculative method.", {"level": Level.WARNING}),
+        ("Loading safetensors checkpoint shards: 100% Completed | 64/64 [24:10<00:00]", {"kind": Kind.BAR, "rank": 3}),
+        ("Model loading took 74.31 GiB and 1450.2 seconds", {"rank": 0}),
+        ("GPU KV cache size: 343,664 tokens", {}),
+        (
+            'NCCL unhandled system error\nTraceback (most recent call last):\n  File "worker.py", line 12\nRuntimeError: x',
+            {"level": Level.ERROR},
+        ),
+        ("38 lines are missing: the journal was rotated.", {"kind": Kind.GAP, "process": None, "level": Level.WARNING}),
+        ('127.0.0.1 "GET /metrics HTTP/1.1" 200', {"kind": Kind.ACCESS, "process": "APIServer", "folded": 11}),
+    ]
+    made = [record(i, text, **changes) for i, (text, changes) in enumerate(texts)]
+    made += [
+        record(i, f"Engine 000: Avg generation throughput: {70 + i % 7}.{i % 10} tokens/s, Running: 3 reqs")
+        for i in range(len(made), count)
+    ]
+    return made[:count]
+
+
+class ListStore:
+    """A store of records in a list, with a front that can fall off."""
+
+    def __init__(self, limit: int = 1_000_000) -> None:
+        self.held: list[LogRecord] = []
+        self.first = 0
+        self.limit = limit
+
+    @property
+    def end(self) -> int:
+        return self.first + len(self.held)
+
+    def record(self, number: int) -> LogRecord:
+        return self.held[number - self.first]
+
+    def extend(self, new: list[LogRecord]) -> None:
+        self.held += new
+        fallen = max(len(self.held) - self.limit, 0)
+        del self.held[:fallen]
+        self.first += fallen
+
+
+class PlayedFeeds:
+    """Feeds that yield what a test puts in; an exception put in is raised by the source."""
+
+    def __init__(self, host: FakeHost) -> None:
+        self.host = host
+        self.queues: dict[str, asyncio.Queue[Any]] = {}
+        self.rates: list[float] = []
+        self.opened: list[str] = []
+
+    def put(self, name: str, item: Any) -> None:
+        self.queues.setdefault(name, asyncio.Queue()).put_nowait(item)
+
+    async def _play(self, name: str) -> AsyncGenerator[Any, None]:
+        self.opened.append(name)
+        queue = self.queues.setdefault(name, asyncio.Queue())
+        while True:
+            item = await queue.get()
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+
+    def links(self) -> AsyncGenerator[Link, None]:
+        return self.host.links()
+
+    def fleets(self) -> AsyncGenerator[Fleet, None]:
+        return self._play("fleets")
+
+    def set_rate(self, interval_s: float, units: tuple[Unit, ...]) -> None:
+        self.rates.append(interval_s)
+
+    def units(self) -> AsyncGenerator[tuple[Unit, ...], None]:
+        return self._play("units")
+
+    def log(self, units: tuple[Unit, ...], first_seq: int) -> AsyncGenerator[list[LogRecord], None]:
+        return self._play("log")
+
+    def engine(self, unit: Unit) -> AsyncGenerator[EngineSnapshot, None]:
+        return self._play("engine")
+
+
+class Scene:
+    """A console on a fake host, filled as a test wants it."""
+
+    def __init__(self, state: Path | None = None, **options: Any) -> None:
+        self.host = FakeHost(read_only=options.pop("read_only", False))
+        self.clock: FakeClock = self.host.clock
+        self.feeds = PlayedFeeds(self.host)
+        self.store = ListStore()
+        self.app = SpecConsole(
+            self.host, self.feeds, clock=self.clock, store=self.store, state=state, zone=timezone.utc, **options
+        )
+
+    def fill(self, *, gpus: int = 8, samples: int = 60, changed: dict[int, Gpu] | None = None) -> Scene:
+        """A serving host: a minute of samples, two units, an engine, a log."""
+        for i in range(samples):
+            swing = {n: replace(gpu(n), util=0.5 + 0.49 * math.sin(i / 6 + n)) for n in range(gpus)}
+            self.feeds.put("fleets", fleet(gpus, at=self.clock.now() + i, changed=swing))
+        self.feeds.put("fleets", fleet(gpus, at=self.clock.now() + samples, changed=changed))
+        self.feeds.put("units", units())
+        self.feeds.put("engine", engine(mono=self.clock.monotonic()))
+        self.feeds.put("log", records())
+        return self
+
+    async def settle(self, pilot: Any) -> None:
+        """Let everything that was put in reach the screen."""
+        for _ in range(6):
+            await pilot.pause()
