@@ -22,9 +22,12 @@ async def whole_lines(chunks: AsyncIterable[bytes]) -> AsyncGenerator[list[bytes
             yield lines
 
 
-async def batched(source: AsyncGenerator[list[T], None], interval_s: float) -> AsyncGenerator[list[T], None]:
+async def batched(
+    source: AsyncGenerator[list[T], None], interval_s: float, *, idle_s: float | None = None
+) -> AsyncGenerator[list[T], None]:
     """Gather what a source yields and pass it on at most every `interval_s` seconds, nothing lost.
 
+    With `idle_s`, one empty list follows when nothing came for that long: the sign to let go of what waits for more.
     A pump task owns the source: a timeout around `anext` would cancel the generator and lose what it holds.
     """
     queue: asyncio.Queue[list[T] | None] = asyncio.Queue(maxsize=64)
@@ -39,8 +42,14 @@ async def batched(source: AsyncGenerator[list[T], None], interval_s: float) -> A
     task = asyncio.create_task(pump())
     try:
         ended = False
+        patience: float | None = None
         while not ended:
-            items = await queue.get()
+            try:
+                items = await asyncio.wait_for(queue.get(), patience)
+            except asyncio.TimeoutError:
+                patience = None
+                yield []
+                continue
             if items is None:
                 break
             batch = list(items)
@@ -51,6 +60,7 @@ async def batched(source: AsyncGenerator[list[T], None], interval_s: float) -> A
                     ended = True
                     break
                 batch += more
+            patience = idle_s
             yield batch
         await task
     finally:
@@ -61,6 +71,37 @@ async def batched(source: AsyncGenerator[list[T], None], interval_s: float) -> A
             with suppress(asyncio.CancelledError):
                 await task
         await source.aclose()
+
+
+async def merged(*sources: AsyncGenerator[list[T], None]) -> AsyncGenerator[list[T], None]:
+    """Yield what several sources yield as it comes, until all have ended; the first error ends all and is raised."""
+    queue: asyncio.Queue[list[T] | asyncio.Task[None]] = asyncio.Queue()
+    room = asyncio.Semaphore(16)  # bounds the queue, which takes the end of a task whether there is room or not
+
+    async def pump(source: AsyncGenerator[list[T], None]) -> None:
+        async for items in source:
+            await room.acquire()
+            queue.put_nowait(items)
+
+    tasks = [asyncio.create_task(pump(source)) for source in sources]
+    for task in tasks:
+        task.add_done_callback(queue.put_nowait)
+    try:
+        left = len(tasks)
+        while left:
+            item = await queue.get()
+            if isinstance(item, asyncio.Task):
+                item.result()
+                left -= 1
+            else:
+                room.release()
+                yield item
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for source in sources:
+            await source.aclose()
 
 
 class Latest(Generic[T]):

@@ -57,5 +57,7 @@ class LogRecord:
     """systemd's id of the start that printed it."""
     message_id: str = ""
     """journald's catalogue id, for records of PID 1."""
+    arrived: bool = False
+    """`at` is when the line reached us, since its source (a file) keeps no time."""
     folded: int = 0
     """How many equal records this one stands for beyond itself (our own polls' access lines)."""

@@ -1,0 +1,121 @@
+"""From raw entries to records: joined, masked, peeled, attributed, assembled, folded, numbered."""
+
+from __future__ import annotations
+
+import re
+
+from specconsole.logs.assemble import Assembler, Message
+from specconsole.logs.attribute import Names
+from specconsole.logs.entry import Entry
+from specconsole.logs.fold import Fold
+from specconsole.logs.peel import Peeled, peel
+from specconsole.logs.record import Kind, LogRecord
+from specconsole.logs.redact import mask
+from specconsole.text import clean, one_line, strip_escapes
+
+_UNCLEAN = re.compile(r"[^\n\t -~]")
+
+
+class Refinery:
+    """One log on its way from a source to those who read it; records count up by one, nothing is lost.
+
+    Args:
+        first_seq: the number of the first record.
+        fold: sum up our own polls; a replayed file has none.
+    """
+
+    def __init__(self, first_seq: int = 1, *, fold: bool = True) -> None:
+        self.next_seq = first_seq
+        self._names = Names()
+        self._assembler = Assembler()
+        self._fold = Fold() if fold else None
+        self._cut: dict[tuple[str, int | None], Entry] = {}
+
+    def feed(self, entries: list[Entry]) -> list[LogRecord]:
+        """Take entries in the order of the log and return the records that are whole."""
+        lines = [line for entry in entries if (whole := self._joined(entry)) for line in self._lines(whole)]
+        return self._records(self._assembler.feed(lines))
+
+    def age(self) -> list[LogRecord]:
+        """A batch has ended: return the records that waited through the whole of it."""
+        return self._records(self._assembler.age())
+
+    def flush(self) -> list[LogRecord]:
+        """Return what waits for more lines; a quiet moment has come. Folded polls still wait for their minute."""
+        cut, self._cut = self._cut, {}
+        lines = [line for entry in cut.values() for line in self._lines(entry)]
+        return self._records(self._assembler.feed(lines) + self._assembler.flush())
+
+    def end(self) -> list[LogRecord]:
+        """Return all that is left, the folded polls too; the log has ended."""
+        records = self.flush()
+        return records + [self._record(*pair) for pair in (self._fold.flush() if self._fold else ())]
+
+    def _joined(self, entry: Entry) -> Entry | None:
+        """A line that journald cut at its longest length is put together again; None: the rest is still to come."""
+        key = (entry.unit, entry.pid)
+        if not entry.cut and not self._cut:
+            return entry
+        begun = self._cut.pop(key, None)
+        if begun:
+            entry = entry._replace(message=_bytes(begun.message) + _bytes(entry.message), at=begun.at)
+        if entry.cut:
+            self._cut[key] = entry
+            return None
+        return entry
+
+    def _lines(self, entry: Entry) -> list[tuple[Entry, Peeled]]:
+        started = self._names.invocation(entry)
+        if started != entry.invocation:
+            entry = entry._replace(invocation=started)
+        if entry.kind is not Kind.LINE:
+            text = entry.message if isinstance(entry.message, str) else entry.message.decode(errors="replace")
+            return [(entry, Peeled(text, entry.level, entry.kind, source=entry.source, pid=entry.pid))]
+        return [(entry, self._names.complete(entry, line)) for line in peel(_masked(entry.message))]
+
+    def _records(self, messages: list[Message]) -> list[LogRecord]:
+        if self._fold is None:
+            return [self._record(message, 0) for message in messages]
+        return [self._record(*pair) for message in messages for pair in self._fold.feed(message)]
+
+    def _record(self, message: Message, folded: int) -> LogRecord:
+        entry, line = message.entry, message.first
+        text = mask(message.text)
+        self.next_seq += 1
+        return LogRecord(
+            seq=self.next_seq - 1,
+            at=entry.at,
+            unit=entry.unit,
+            text=clean(text) if _UNCLEAN.search(text) else text,
+            level=message.level,
+            kind=line.kind,
+            process=_word(line.process) if line.process else None,
+            rank=line.rank,
+            pid=line.pid,
+            source=_word(line.source),
+            cursor=message.cursor,
+            invocation=entry.invocation,
+            message_id=entry.message_id,
+            arrived=entry.arrived,
+            folded=folded,
+        )
+
+
+def _word(text: str) -> str:
+    return text if text.isprintable() else one_line(text)
+
+
+def _masked(message: bytes | str) -> bytes | str:
+    """Mask before a line is split at carriage returns or read as JSON: a piece alone may not show what it is.
+
+    A line without either is masked once it is assembled.
+    """
+    if isinstance(message, bytes):
+        if b"\r" not in message and b'{"' not in message:
+            return message
+        message = message.decode(errors="replace")
+    return mask(strip_escapes(message)) if "\r" in message or '{"' in message else message
+
+
+def _bytes(message: bytes | str) -> bytes:
+    return message if isinstance(message, bytes) else message.encode()
