@@ -162,6 +162,7 @@ class FakeHost:
         self._answers: list[tuple[str, Answer]] = []
         self._scripts: list[tuple[str, list[Sequence[Step]]]] = []
         self._servers: dict[str, Callable[[], Awaitable[Streams]]] = {}
+        self._streams: list[asyncio.StreamWriter] = []
         self._link = Latest(Link(LinkKind.UP, self.clock.monotonic(), round_trip_s=0.012))
 
     # -- what a test says --
@@ -189,7 +190,10 @@ class FakeHost:
         self._servers.pop(str(endpoint), None)
 
     def set_link(self, kind: LinkKind, **values: Any) -> None:
-        """Change the link's state."""
+        """Change the link's state; streams that were open do not outlive it."""
+        if kind not in (LinkKind.UP, LinkKind.STALE):
+            while self._streams:
+                self._streams.pop().transport.abort()
         self._link.set(Link(kind, self.clock.monotonic(), **values))
 
     def cut(self) -> None:
@@ -266,7 +270,9 @@ class FakeHost:
         dial = self._servers.get(str(endpoint))
         if dial is None:
             raise ConnectionRefusedError(111, f"nothing listens at {endpoint}")
-        return await dial()
+        reader, writer = await dial()
+        self._streams.append(writer)
+        return reader, writer
 
     async def send_file(self, path: str, data: bytes, mode: int = 0o600) -> None:
         self._need_link()

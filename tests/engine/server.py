@@ -60,6 +60,7 @@ class Server:
     endpoint: Endpoint = field(default_factory=Endpoint)
     requests: list[Request] = field(default_factory=list)
     connections: int = 0
+    port: int | None = None
     _open: set[asyncio.StreamWriter] = field(default_factory=set)
 
     def paths(self) -> list[str]:
@@ -119,7 +120,8 @@ async def serve(
         host.listen(server.endpoint, path=str(uds))
     else:
         listener = await asyncio.start_server(server.handle, "127.0.0.1", 0, ssl=tls)
-        host.listen(server.endpoint, port=listener.sockets[0].getsockname()[1])
+        server.port = listener.sockets[0].getsockname()[1]
+        host.listen(server.endpoint, port=server.port)
     try:
         yield server
     finally:
