@@ -29,9 +29,9 @@ def counters(generated: float, running: int = 1, start: float = 100.0) -> bytes:
     )
 
 
-def watching(host: FakeHost, **options: object) -> AsyncGenerator[EngineSnapshot, None]:
+def watching(host: FakeHost) -> AsyncGenerator[EngineSnapshot, None]:
     host.clock.auto = True
-    return watch(host, Endpoint(), clock=host.clock, **options)
+    return watch(host, Endpoint(), clock=host.clock)
 
 
 async def test_a_start_is_followed_without_a_connect_until_the_port_listens() -> None:
