@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from specconsole.gpu.history import key
 from specconsole.gpu.sample import Fleet, Gpu
 from specconsole.remote.probe_gpu import SILENT
-from specconsole.text import one_line
+from specconsole.text import one_line, percent
 
 LASTING_SAMPLES = 3
 LASTING_S = 2.0
@@ -103,7 +103,7 @@ def _signs(gpu: Gpu) -> Iterator[Fault]:
         heat = "" if gpu.temperature_c is None else f" at {gpu.temperature_c:.0f} °C"
         yield Fault(gpu.index, "slowed", f"slowed by {' and '.join(hot)}{heat}")
     if is_ghost(gpu):
-        text = f"{gpu.util:.0%} busy at {gpu.power_w:.0f} of {gpu.power_limit_w:.0f} W: a kernel only waits"
+        text = f"{percent(gpu.util)} busy at {gpu.power_w:.0f} of {gpu.power_limit_w:.0f} W: a kernel only waits"
         yield Fault(gpu.index, "ghost", text, grave=False)
 
 

@@ -10,14 +10,10 @@ MASK = "***"
 # The last word of a name decides: --api-key and HF_TOKEN hold a secret, --long-prefill-token-threshold and
 # --return-tokens-as-token-ids do not, nor does --ssl-keyfile.
 _LAST = r"(?:key|token|secret|password|passwd|passphrase|credentials?|auth)"
-_NAME = r"(?:[\w.]+[-_.])?" + _LAST
+_NAME = r"(?:[\w.-]*[-_.])?" + _LAST
 _OPTION = re.compile(r"--?" + _NAME + r"$", re.IGNORECASE)
-_ASSIGNED = re.compile(
-    r"(?<![\w.-])((?:--?)?" + _NAME.replace(r"[\w.]+", r"[\w.-]+") + r"=)(\"[^\"]*\"|'[^']*'|\S+)", re.IGNORECASE
-)
-_SPACED = re.compile(
-    r"(?<![\w.-])(--" + _NAME.replace(r"[\w.]+", r"[\w.-]+") + r"\s+)(?!--)(\"[^\"]*\"|'[^']*'|\S+)", re.IGNORECASE
-)
+_ASSIGNED = re.compile(r"(?<![\w.-])((?:--?)?" + _NAME + r"=)(\"[^\"]*\"|'[^']*'|\S+)", re.IGNORECASE)
+_SPACED = re.compile(r"(?<![\w.-])(--" + _NAME + r"\s+)(?!--)(\"[^\"]*\"|'[^']*'|\S+)", re.IGNORECASE)
 _JSON = re.compile(r"(\"(?:\w+[-_])?" + _LAST + r"\"\s*:\s*)\"(?:[^\"\\]|\\.)*\"", re.IGNORECASE)
 _BEARER = re.compile(r"\b((?:bearer|basic)\s+)[\w.~+/=-]{6,}", re.IGNORECASE)
 _USERINFO = re.compile(r"(\w://[^\s/:@]*:)[^\s/@]+(?=@)")
