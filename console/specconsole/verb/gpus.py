@@ -14,7 +14,7 @@ from specconsole.gpu import view
 from specconsole.gpu.control import ProbeControl
 from specconsole.gpu.fault import Fault, FaultWatch
 from specconsole.gpu.follow import follow
-from specconsole.gpu.sample import Fleet, Gpu
+from specconsole.gpu.sample import Fleet, Gpu, GpuProcess
 from specconsole.host.base import Host, LinkKind
 from specconsole.text import UNKNOWN, age, bytes_binary, milliseconds, one_line, percent, rate
 from specconsole.verb import output
@@ -184,10 +184,9 @@ def _state(gpu: Gpu) -> str:
 
 
 def _holders(gpu: Gpu) -> list[str]:
-    if gpu.processes is None:
-        return []
-    return [
-        f"   {process.pid:>8}  {bytes_binary(process.memory):>10}  {one_line(process.name, 60) or 'not visible here (gone, or in a container)'}"
-        + (f"  {process.unit}" if process.unit else "")
-        for process in gpu.processes
-    ]
+    return [_holder(process) for process in gpu.processes or ()]
+
+
+def _holder(process: GpuProcess) -> str:
+    name = one_line(process.name, 60) or "not visible here (gone, or in a container)"
+    return f"{process.pid:>11}  {bytes_binary(process.memory):>10}  {name}  {one_line(process.unit or '')}".rstrip()
