@@ -1,7 +1,8 @@
 """A host without Python: every command is an SSH channel of its own, and nothing outlives the link by more than 45 s.
 
 The login shell only ever sees the word `sh`; the command itself is the first line on its standard input, quoted for a
-POSIX shell. So fish, csh and what their quoting makes of a backslash do not matter.
+POSIX shell. So fish, csh and what their quoting makes of a backslash do not matter. That line prints a mark before the
+command begins: what stands before it is noise of the login shell, and input is sent only after it, since dash reads ahead.
 """
 
 from __future__ import annotations
@@ -12,18 +13,21 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 
 from specconsole.clock import Clock
-from specconsole.errors import CommandFailed, DeadlineExceeded, LinkLost
+from specconsole.errors import CommandFailed, DeadlineExceeded, HostError, LinkLost
 from specconsole.host.base import Completed, Endpoint, Exit, HostFacts, Program, Rights
 from specconsole.host.channel import Channel
 from specconsole.host.lease import KEPT_BYTES
 from specconsole.host.line import Echo
 from specconsole.host.machine import Machine
 from specconsole.host.relay import Streams
+from specconsole.text import one_line
 
 FOLLOW_S = 45
 """A follower ends by itself after so many seconds, and whoever reads it starts the next one where this one ended."""
 NOT_FOUND = 127
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+MARK = b"specconsole-bare-1\n"
+START_DEADLINE_S = 10.0
 _ECHO = 'while read -r s; do echo "$s $(date +%s.%N)"; done'
 
 
@@ -31,7 +35,7 @@ def command_line(argv: Sequence[str], rights: Rights, seconds: float) -> bytes:
     """The first line for `sh`: the command in the C locale, with the best rights, ended after so many seconds."""
     sudo = "sudo -n " if rights is Rights.SUDO else ""
     limit = f'$(command -v timeout >/dev/null && echo "timeout -k 2 {seconds:g}")'
-    return f"PATH={_PATH}:$PATH; export PATH; exec {sudo}{limit} env LC_ALL=C {shlex.join(argv)}\n".encode()
+    return f"PATH={_PATH}:$PATH; export PATH; echo {MARK.decode().strip()}; exec {sudo}{limit} env LC_ALL=C {shlex.join(argv)}\n".encode()
 
 
 class BareLine:
@@ -82,10 +86,22 @@ class BareLine:
 
     @asynccontextmanager
     async def _process(self, argv: Sequence[str], seconds: float) -> AsyncGenerator[BareProcess, None]:
+        async with self._started(argv, self.facts.rights, seconds) as (channel, first):
+            yield BareProcess(channel, argv[0], self._host, seconds, first)
+
+    @asynccontextmanager
+    async def _started(
+        self, argv: Sequence[str], rights: Rights, seconds: float
+    ) -> AsyncGenerator[tuple[Channel, bytes], None]:
+        """Start a command and wait for its mark; gives what came right after it, too."""
         channel = await self._machine.start(["sh"])
         try:
-            channel.write(command_line(argv, self.facts.rights, seconds))
-            yield BareProcess(channel, argv[0], self._host, seconds)
+            channel.write(command_line(argv, rights, seconds))
+            try:
+                first = await asyncio.wait_for(_past_mark(channel), START_DEADLINE_S)
+            except asyncio.TimeoutError:
+                raise DeadlineExceeded(f"{argv[0]} did not start on {self._host}.") from None
+            yield channel, first
         finally:
             await channel.close()
 
@@ -96,19 +112,13 @@ class BareLine:
     async def _echo(self) -> None:
         """Keep a program running that answers pings, with the host's own clock."""
         while True:
-            try:
-                channel = await self._machine.start(["sh"])
-            except LinkLost:
-                return
-            try:
-                channel.write(command_line(["sh", "-c", _ECHO], Rights.USER, FOLLOW_S))
-                self._channel = channel
-                self.ping()
-                while line := await channel.read():
-                    self._take(line)
-            finally:
-                self._channel = None
-                await channel.close()
+            with suppress(HostError):
+                async with self._started(["sh", "-c", _ECHO], Rights.USER, FOLLOW_S) as (channel, _):
+                    self._channel = channel
+                    self.ping()
+                    while line := await channel.read():
+                        self._take(line)
+            self._channel = None
             await self._clock.sleep(1)
 
     def _take(self, data: bytes) -> None:
@@ -122,14 +132,18 @@ class BareLine:
 class BareProcess:
     """Implements `host.base.Process` over a channel."""
 
-    def __init__(self, channel: Channel, name: str, host: str, seconds: float) -> None:
+    def __init__(self, channel: Channel, name: str, host: str, seconds: float, first: bytes) -> None:
         self._channel = channel
+        self._first = first
         self._name = name
         self._host = host
         self._seconds = seconds
 
     async def read(self) -> AsyncGenerator[bytes, None]:
         """Yield standard output until its end; raises LinkLost."""
+        if self._first:
+            first, self._first = self._first, b""
+            yield first
         while data := await self._channel.read():
             yield data
         if await self._channel.wait() is None:
@@ -150,6 +164,7 @@ class BareProcess:
 
     async def complete(self, argv: tuple[str, ...], stdin: bytes) -> Completed:
         """Feed it, read it and wait for it. Raises CommandFailed, DeadlineExceeded, LinkLost."""
+        # The library queues what the host does not take yet; a command that reads nothing ends all the same.
         self._channel.write(stdin)
         self._channel.close_input()
         kept, size = [], 0
@@ -163,3 +178,18 @@ class BareProcess:
         if end.status == 124:  # timeout(1) had to end it
             raise DeadlineExceeded(f"{self._name} on {self._host} did not end within {self._seconds:g} s.")
         return Completed(argv, end.status, b"".join(kept), end.stderr, truncated=size > KEPT_BYTES)
+
+
+async def _past_mark(channel: Channel) -> bytes:
+    """Read up to the mark, and return what came after it."""
+    data = b""
+    while MARK not in data:
+        more = await channel.read()
+        if not more:
+            if await channel.wait() is None:
+                raise LinkLost("The link broke.")
+            raise CommandFailed(
+                "The login shell does not start sh.", one_line(channel.stderr.decode(errors="replace"), 200)
+            )
+        data += more
+    return data.partition(MARK)[2]

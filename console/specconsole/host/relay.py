@@ -95,7 +95,7 @@ class RelayTransport(asyncio.Transport):
         head = b""
         async for data in process.read():
             if not self.connected.done():
-                head, found, data = (head + data).partition(b"\n")  # noqa: PLW2901  the rest is data
+                head, found, data = (head + data).partition(b"\n")
                 if not found:
                     continue
                 self._answer(head)
