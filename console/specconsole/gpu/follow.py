@@ -40,13 +40,13 @@ async def follow(host: Host, *, control: ProbeControl, clock: Clock | None = Non
     Raises:
         LinkRefused: the link was refused or closed for good.
     """
-    time = clock or SystemClock()
+    own = clock or SystemClock()
     ends, ended = 0, ""
     while True:
         facts = await host.up()
         frames = 0
         by_probe = facts.python is not None and ends < TRIES
-        stream = _probe(host, control) if by_probe else _without_probe(host, control, time, ended)
+        stream = _probe(host, control) if by_probe else _without_probe(host, control, own, ended)
         try:
             async with aclosing(stream):
                 async for fleet in stream:
@@ -56,14 +56,14 @@ async def follow(host: Host, *, control: ProbeControl, clock: Clock | None = Non
                     yield fleet
             ends = TRIES - 1  # nvidia-smi had its time: give the probe one more try
         except LinkLost:
-            await time.sleep(LOST_S)
+            await own.sleep(LOST_S)
         except LinkRefused:
             raise
         except HostError as error:
             ended = one_line(str(error))
             ends = 1 if frames >= HEALTHY_FRAMES else ends + 1
             if frames == 0 and ends < TRIES:
-                await time.sleep(2.0 ** (ends - 1))
+                await own.sleep(2.0 ** (ends - 1))
 
 
 def _joined(*parts: str | None) -> str:
