@@ -92,9 +92,12 @@ class Comparison:
 def compare(a: BenchRun, b: BenchRun) -> Comparison:
     """Compare two runs over the prompts that both have."""
     shared = [prompt for prompt in a.prompt_ids if prompt in b.prompt_ids]
-    rows_a, rows_b = ({row.name: row for row in rows(run)} for run in (a, b))
-    pairs = tuple(Pair(prompt, rows_a[prompt], rows_b[prompt]) for prompt in shared)
-    overall = Pair("overall", rows(a)[-1], rows(b)[-1])
+    reasons, remarks = tuple(_reasons(a, b, shared)), tuple(_remarks(a, b, shared))
+    a, b = a.only(shared), b.only(shared)
+    *each, overall = (
+        Pair(row_a.name, row_a, row_b) for row_a, row_b in zip(_rows(a, shared), _rows(b, shared), strict=True)
+    )
+    pairs = tuple(each)
     ratios = [pair.tpot for pair in pairs]
     known = [value for value in ratios if value is not None]
     base, spec = _arms(a, b)
@@ -110,10 +113,15 @@ def compare(a: BenchRun, b: BenchRun) -> Comparison:
         baseline=base,
         step_cost=_step_cost(base_timing, row[id(spec)].timing if spec else None),
         tau=row[id(spec)].timing.tau or row[id(spec)].tau if spec else None,
-        reasons=tuple(_reasons(a, b)),
-        remarks=tuple(_remarks(a, b)),
+        reasons=reasons,
+        remarks=remarks,
         likeness=likeness(a, b),
     )
+
+
+def _rows(run: BenchRun, order: list[str]) -> list[Row]:
+    found = {row.name: row for row in rows(run)}
+    return [*(found[prompt] for prompt in order), rows(run)[-1]]
 
 
 def _arms(a: BenchRun, b: BenchRun) -> tuple[BenchRun | None, BenchRun | None]:
@@ -138,19 +146,19 @@ def verdict(found: Comparison) -> str:
         return f"Not comparable: {'; '.join(found.reasons)}."
     if found.baseline is None:
         # B against A, whatever they are.
-        return f"One start each: B is {_changed(change)} than A per token{_doubt(change)}."
+        return f"One start each: B is {_changed(change)} than A{_doubt(change)}."
     spec_ratio = change if found.baseline is found.a else 1 / change
     pays = "pays" if spec_ratio < 1 else "does not pay"
     if abs(math.log(spec_ratio)) < math.log(1 + MARGIN):
         pays = "cannot be said to pay or not"
     prompts = len(found.pairs)
     scope = f"On {'this prompt' if prompts == 1 else f'these {prompts} prompts'}"
-    return f"{scope} speculation {pays}. One start each: {_changed(spec_ratio)} per token{_doubt(spec_ratio)}."
+    return f"{scope} speculation {pays}. One start each: {_changed(spec_ratio)}{_doubt(spec_ratio)}."
 
 
 def _changed(value: float) -> str:
-    """1.093 is "9.3 % slower", 0.8 is "20.0 % faster": the change of the time per token."""
-    return f"{abs(value - 1) * 100:.1f} % {'slower' if value >= 1 else 'faster'}"
+    """1.093 is "9.3 % slower", 0.8 is "20.0 % faster": the change of the time per token, which stands beside it."""
+    return f"{abs(value - 1) * 100:.1f} % {'slower' if value >= 1 else 'faster'} per token ({value:.3f}x the time)"
 
 
 def _doubt(value: float) -> str:
@@ -163,7 +171,7 @@ def break_even(found: Comparison) -> str:
     if found.step_cost is None or found.tau is None or found.baseline is None:
         return ""
     relation = "above" if found.tau > found.step_cost else "not above"
-    text = f"τ = {found.tau:.3f} tokens per step is {relation} R = {found.step_cost:.3f}, the cost of a step in plain tokens"
+    text = f"Over all tokens: τ = {found.tau:.3f} tokens per step is {relation} R = {found.step_cost:.3f}, the cost of a step in plain tokens"
     spec = found.overall.b if found.baseline is found.a else found.overall.a
     coverage, drafted = spec.acceptance.coverage, spec.acceptance.drafted_per_step
     if coverage:
@@ -176,13 +184,12 @@ def break_even(found: Comparison) -> str:
     return text + "."
 
 
-def _reasons(a: BenchRun, b: BenchRun) -> Iterable[str]:
+def _reasons(a: BenchRun, b: BenchRun, shared: list[str]) -> Iterable[str]:
     """Everything that forbids the comparison."""
     for what, left, right in _alike(a, b):
         if left is not None and right is not None and left != right:
             yield f"{what} differ ({left} and {right})"
     texts = [{prompt.id: prompt.text for prompt in run.spec.prompts} for run in (a, b)]
-    shared = [prompt for prompt in a.prompt_ids if prompt in b.prompt_ids]
     if not shared:
         yield "they share no prompt"
     if changed := [prompt for prompt in shared if texts[0].get(prompt) != texts[1].get(prompt)]:
@@ -221,9 +228,11 @@ def _hits(run: BenchRun) -> float | None:
     return ratio(counters.cache_hits, counters.cache_queries) if counters else None
 
 
-def _remarks(a: BenchRun, b: BenchRun) -> Iterable[str]:
+def _remarks(a: BenchRun, b: BenchRun, shared: list[str]) -> Iterable[str]:
     """What differs by nature of the two arms, or weakens the comparison without forbidding it."""
     yield "One start each: starts of the same unit differ by about 2 % with nothing changed."
+    if alone := sorted({*a.prompt_ids, *b.prompt_ids} - set(shared)):
+        yield f"Compared over the prompts that both have; left out: {', '.join(alone)}."
     if a.identity.invocation and a.identity.invocation == b.identity.invocation:
         yield "Both runs are of the same start: they show the error within a start only."
     for what, left, right in (

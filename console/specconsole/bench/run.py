@@ -144,6 +144,11 @@ class BenchRun:
         """The results that count, of one prompt or (None) of all."""
         return tuple(one for one in self.kept if prompt is None or one.prompt == prompt)
 
+    def only(self, prompts: Iterable[str]) -> BenchRun:
+        """The run as if only these prompts had been sent."""
+        wanted = set(prompts)
+        return replace(self, results=tuple(one for one in self.results if one.prompt in wanted))
+
     def timing(self, prompt: str | None = None) -> Timing:
         """The client's figures of one prompt, or overall."""
         return timing(self.of(prompt))

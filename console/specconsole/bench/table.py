@@ -192,7 +192,11 @@ def _remark(remark: Remark) -> str:
 
 def markdown(run: BenchRun) -> str:
     """The run as Markdown, for a report or a ticket."""
-    made = table(run)
+    return markdown_of(table(run))
+
+
+def markdown_of(made: Table) -> str:
+    """Any table as Markdown."""
     rule = ["---:" if place in made.right else "---" for place in range(len(made.header))]
     lines = [*(f"{escape(line)}  " for line in made.head), "", _pipe(made.header), _pipe(rule)]
     lines += [_pipe(row) for row in made.rows]
@@ -213,6 +217,16 @@ def escape(text: str) -> str:
 def _pipe(cells: Sequence[str]) -> str:
     plain = [cell if set(cell) <= set("-:") and cell else escape(cell) for cell in cells]
     return "| " + " | ".join(plain) + " |"
+
+
+def summary(run: BenchRun) -> dict[str, object]:
+    """The figures of each row under the names of the CSV columns, and the remarks: for JSON beside the raw run."""
+    columns = TIMES + MORE + GAINS
+    return {
+        "rows": [{column.key: column.value(row) for column in columns} for row in rows(run)],
+        "remarks": [{"level": one.level.value, "code": one.code, "text": one.text} for one in check(run)],
+        "total_tokens_per_second": run.timing().total_tok_s,
+    }
 
 
 def to_csv(run: BenchRun) -> str:

@@ -11,7 +11,7 @@ WARMUP_AGREE = 0.05
 WARMUP_SLOT = 255
 """Repeat number of the first warm-up round in the cache rule, counted down from there."""
 BUNCHED_BELOW = 0.2
-"""A gap below this share of its stream's median gap means that the client, or something before it, held a chunk back."""
+"""A gap not above this share of its stream's median gap means that the client, or something before it, held a chunk back."""
 
 # Each is one token in the common byte-pair vocabularies, with or without the blank before it.
 WORDS = (
@@ -85,10 +85,10 @@ def gaps(results: Iterable[Dict[str, Any]]) -> List[List[int]]:
 
 
 def bunched(results: Iterable[Dict[str, Any]]) -> Optional[float]:
-    """Share of gaps below a fifth of their stream's median gap; None where there are none."""
+    """Share of gaps not above a fifth of their stream's median gap; None where there are none."""
     short = total = 0
     for row in gaps(results):
         limit = statistics.median(row) * BUNCHED_BELOW
-        short += sum(gap < limit for gap in row)
+        short += sum(gap <= limit for gap in row)
         total += len(row)
     return short / total if total else None

@@ -1,0 +1,78 @@
+"""What a unit's log says that a benchmark must know: model runner, scheduling, kernels compiled while requests waited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from specconsole.bench.check import JIT_TEXT
+from specconsole.errors import CommandFailed, DeadlineExceeded, NotPermitted, NotRunning
+from specconsole.host.base import Host
+from specconsole.logs.entry import Owner, read
+from specconsole.logs.query import ask_for, of_start
+from specconsole.logs.source import Source
+
+# The words of each version, as a pattern for journalctl --grep; capitals in it make it case-sensitive.
+START = "[Aa]sync(hronous)? scheduling|[Mm]odel [Rr]unner|Starting to load model|V[01] LLM engine"
+DEADLINE_S = 20.0
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What a start said of itself; None: it did not say, or its log could not be read."""
+
+    runner: str | None = None
+    """V2, V1, or V0 for the engine of that name."""
+    async_scheduling: bool | None = None
+
+
+def claims(texts: Iterable[str]) -> Claims:
+    """Read a start's lines; of contradicting words on scheduling the last holds."""
+    runner, scheduling = None, None
+    for text in texts:
+        if "Using V2 Model Runner" in text:
+            runner = "V2"
+        elif "V0 LLM engine" in text:
+            runner = runner or "V0"
+        elif runner is None and ("Starting to load model" in text or "V1 model runner instead" in text):
+            runner = "V1"
+        if "synchronous scheduling is enabled" in text:
+            scheduling = True
+        elif any(words in text for words in _SYNC):
+            scheduling = False
+    return Claims(runner, scheduling)
+
+
+_SYNC = ("synchronous scheduling is disabled", "sync scheduling not supported", "sync scheduling is disabled because")
+
+
+async def of_unit(host: Host, source: Source, invocation: str) -> Claims:
+    """What the running start of a unit said of itself in the journal."""
+    return claims(text for _, text in await _grep(host, source, invocation, START))
+
+
+async def jit_lines(host: Host, source: Source, invocation: str, since: float) -> tuple[float, ...]:
+    """When kernels were compiled during inference, in seconds since the epoch; empty too where the log cannot be read."""
+    return tuple(at for at, _ in await _grep(host, source, invocation, JIT_TEXT, f"--since=@{since:.3f}"))
+
+
+async def _grep(host: Host, source: Source, invocation: str, pattern: str, *more: str) -> list[tuple[float, str]]:
+    """Matching lines of one start; none where journalctl knows no patterns (before 237), or may not be asked."""
+    if not invocation or source.log_file:
+        return []
+    try:
+        query = await ask_for(host, [source])
+        owner = next(iter(query.keys))
+        answer = await host.run([*of_start(owner, invocation), "--grep", pattern, *more], deadline_s=DEADLINE_S)
+    except (CommandFailed, DeadlineExceeded, NotPermitted, NotRunning):
+        return []
+    return _lines(answer.stdout, query.keys) if answer.status == 0 else []
+
+
+def _lines(output: bytes, keys: Mapping[Owner, str]) -> list[tuple[float, str]]:
+    entries = (read(line, keys) for line in output.splitlines())
+    return [(entry.at, _text(entry.message)) for entry in entries if entry is not None]
+
+
+def _text(message: bytes | str) -> str:
+    return message.decode(errors="replace") if isinstance(message, bytes) else message

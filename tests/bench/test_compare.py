@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from specconsole.bench.compare import Comparison, break_even, compare, likeness, verdict
+from specconsole.bench.run import BenchRun, ScrapeText, Window
+from specconsole.bench.side import markdown, notes, side_by_side
+from tests.bench import h200, made
+from tests.bench.made import stream
+
+
+def base(*steps: float, tokens: int = 13, **changes: Any) -> BenchRun:
+    """A baseline whose prompts a, b, … have these step times in ms."""
+    rows = [
+        stream(f"{name}/0", [1] * tokens, step_ms=step, sent_s=place)
+        for place, (name, step) in enumerate(zip("abc", steps, strict=False))
+    ]
+    return made.run(rows, **changes)
+
+
+def spec(*steps: float, per_step: int = 3, drafts: tuple[int, ...] = (8, 8, 0), **changes: Any) -> BenchRun:
+    """The same with steps of several tokens: 1 and then 4 times 3."""
+    rows = [
+        stream(f"{name}/0", [1] + [per_step] * (12 // per_step), step_ms=step, sent_s=place)
+        for place, (name, step) in enumerate(zip("abc", steps, strict=False))
+    ]
+    return made.run(rows, drafts=drafts, **changes)
+
+
+def test_ratios_r_and_tau() -> None:
+    found = compare(base(10, 10), spec(24, 12))
+    assert [pair.tpot for pair in found.pairs] == pytest.approx([0.8, 0.4])
+    assert found.mean_ratio == pytest.approx((0.8 * 0.4) ** 0.5)
+    assert found.token_ratio == pytest.approx(0.6)
+    assert found.step_cost == pytest.approx(1.8)
+    assert found.tau == 3
+    assert found.comparable
+    assert found.step_cost == pytest.approx(found.tau * (found.token_ratio or 0))
+
+
+def test_the_arms_may_come_in_either_order() -> None:
+    found = compare(spec(24, 12), base(10, 10))
+    assert found.baseline is found.b
+    assert found.step_cost == pytest.approx(1.8)
+    assert verdict(found).startswith("On these 2 prompts speculation pays. One start each: 43.4 % faster per token")
+
+
+def test_it_does_not_pay() -> None:
+    found = compare(base(10), spec(34, drafts=(2, 1, 0)))
+    text = verdict(found)
+    assert text == "On this prompt speculation does not pay. One start each: 13.3 % slower per token (1.133x the time)."
+    assert "τ = 3.000 tokens per step is not above R = 3.400" in break_even(found)
+
+
+@pytest.mark.parametrize(("step", "sure"), [(30.3, False), (31.6, False), (31.7, True), (28.5, False), (28.3, True)])
+def test_a_small_effect_is_no_answer(step: float, sure: bool) -> None:
+    text = verdict(compare(base(10), spec(step)))
+    assert ("cannot be said" in text) is not sure
+    assert ("two starts may differ" in text) is not sure
+    assert "One start each" in text
+
+
+def test_no_acceptance_can_make_up_for_a_step_that_costs_more_than_its_drafts_could_bring() -> None:
+    dear = compare(base(10), spec(45))
+    assert "no acceptance can make this configuration pay" in break_even(dear)
+    assert "no acceptance" not in break_even(compare(base(10), spec(34)))
+
+
+def test_two_runs_of_one_kind_have_no_r() -> None:
+    found = compare(base(10), base(12))
+    assert found.step_cost is found.tau is None
+    assert found.baseline is None
+    assert verdict(found).startswith("One start each: B is 20.0 % slower per token (1.200x the time) than A")
+    assert break_even(found) == ""
+
+
+def test_unknown_speculation_is_not_a_baseline() -> None:
+    unknown = base(10)
+    unknown = replace(unknown, identity=replace(unknown.identity, speculation=None))
+    assert compare(unknown, spec(24)).baseline is None
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"model_root": "/other"}, "models differ"),
+        ({"version": "0.23.0"}, "versions differ"),
+        ({"host": "gpu-2"}, "hosts differ"),
+    ],
+)
+def test_the_gate_by_identity(change: dict[str, Any], reason: str) -> None:
+    other = spec(24, 12)
+    found = compare(base(10, 10), replace(other, identity=replace(other.identity, **change)))
+    assert any(reason in text for text in found.reasons)
+    assert verdict(found).startswith("Not comparable")
+    assert not found.comparable
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"temperature": 0.7}, "temperatures differ (0.0 and 0.7)"),
+        ({"concurrency": 4}, "streams at once differ"),
+        ({"api": "completions"}, "ways to ask differ"),
+        ({"ignore_eos": False}, "treatments of the end differ"),
+    ],
+)
+def test_the_gate_by_what_was_asked(change: dict[str, Any], reason: str) -> None:
+    other = spec(24, 12)
+    found = compare(base(10, 10), replace(other, spec=replace(other.spec, **change)))
+    assert any(reason in text for text in found.reasons)
+
+
+def test_the_gate_by_what_was_sent_and_by_checks() -> None:
+    texts = spec(24)
+    changed = replace(texts, spec=replace(texts.spec, prompts=(replace(texts.spec.prompts[0], text="other"),)))
+    assert any("different texts (a)" in text for text in compare(base(10), changed).reasons)
+    longer = replace(texts, results=tuple(replace(one, prompt_tokens=99) for one in texts.results))
+    assert any("different token counts (a)" in text for text in compare(base(10), longer).reasons)
+    failed = made.run((stream("a/0", (1, 3)), stream("b/0", (), error="reset")))
+    assert any(text == "B: 1 request failed: reset" for text in compare(base(10), failed).reasons)
+
+
+def test_the_gate_by_the_prefix_cache() -> None:
+    rows = base(10).results
+    gained = made.counted(rows)
+    texts = [made.text(dict.fromkeys(gained, 0.0)), made.text({**gained, "prefix_cache_hits_total": 40})]
+    warm = replace(base(10), scrapes=tuple(ScrapeText(0, text) for text in texts), windows=(Window(("a/0",), 0, 1),))
+    assert any("prefix cache hits differ (0 and 80 %" in text for text in compare(base(10), warm).reasons)
+
+
+def test_no_prompt_in_common() -> None:
+    found = compare(base(10), made.run((stream("z/0", (1, 1)),)))
+    assert "they share no prompt" in found.reasons
+    assert found.mean_ratio is None
+    assert "no answer" in verdict(found)
+
+
+def test_only_the_prompts_of_both_are_compared() -> None:
+    found = compare(base(10, 10, 40), spec(24, 12))
+    assert [pair.name for pair in found.pairs] == ["a", "b"]
+    assert found.overall.a.timing.tpot_s == pytest.approx(0.01)
+    assert any("left out: c" in text for text in found.remarks)
+
+
+def test_what_differs_by_nature_is_said_and_does_not_forbid() -> None:
+    found = compare(base(10), spec(24))
+    assert any("async scheduling: on and off" in text for text in found.remarks)
+    assert any("One start each" in text for text in found.remarks)
+    same = base(10)
+    assert any("same start" in text for text in compare(same, replace(spec(24), identity=same.identity)).remarks)
+
+
+def answers(*pairs: tuple[str, tuple[int, ...]]) -> BenchRun:
+    return made.run(
+        [replace(stream(f"a/{n}", (1, 1)), text=text, token_ids=ids) for n, (text, ids) in enumerate(pairs)]
+    )
+
+
+def test_answers_by_token_ids_and_by_text() -> None:
+    by_ids = likeness(answers(("ab", (1, 2)), ("ab", (1, 2))), answers(("ab", (1, 2)), ("ab", (1, 3))))
+    assert by_ids is not None
+    assert (by_ids.same, by_ids.compared, by_ids.by, by_ids.first) == (
+        1,
+        2,
+        "token ids",
+        "a, repeat 2: from token 2 on",
+    )
+    by_text = likeness(answers(("abc", ())), answers(("ab", (1, 2))))
+    assert by_text is not None
+    assert (by_text.same, by_text.by, by_text.first) == (0, "text", "a, repeat 1: from character 3 on")
+    hot = answers(("ab", ()))
+    assert likeness(hot, replace(hot, spec=replace(hot.spec, temperature=0.5))) is None
+
+
+def test_the_table_side_by_side() -> None:
+    found = compare(base(10, 10), spec(36, 12))
+    shown = side_by_side(found)
+    rows = [dict(zip(shown.header[1:3] + shown.header[-1:], row[1:3] + row[-1:], strict=True)) for row in shown.rows]
+    assert rows[0] == {"TPOT A": "10.000", "TPOT B": "12.000", "R": "3.60"}
+    assert shown.rows[-1][0] == "overall"
+    assert any(line.startswith("A: vllm-base.service") for line in shown.head)
+    lines = notes(found)
+    assert lines[0] == verdict(found)
+    assert "B is faster on 1 of 2 prompts, slower on a (1.200). This holds for these prompts, not for others." in lines
+    assert markdown(found).count("\n| ") == 5
+
+
+def test_not_comparable_lists_every_reason() -> None:
+    other = spec(24)
+    other = replace(other, identity=replace(other.identity, version="0.23.0"), spec=replace(other.spec, temperature=1))
+    lines = notes(compare(base(10), other))
+    assert sum(line.startswith("✗") for line in lines) == 2
+
+
+def recorded(load: str, arm: str) -> Comparison:
+    return compare(h200.run("M0", load), h200.run(arm, load))
+
+
+def test_recorded_arms_say_what_their_tables_say() -> None:
+    worse = recorded("sweep-T1.215", "M5")
+    assert "does not pay" in verdict(worse)
+    assert round(worse.step_cost or 0, 2) == 2.41
+    same = compare(h200.run("M0", "main-T0"), h200.run("M5", "main-T0"))
+    assert same.likeness is not None
+    assert same.likeness.same == same.likeness.compared == 15
