@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 import asyncssh
 
+from specconsole.host.base import Host
 from specconsole.host.way import Way
 
 KEY = asyncssh.generate_private_key("ssh-ed25519")
@@ -143,6 +144,7 @@ class Running:
 
     rules: Rules
     key: asyncssh.SSHKey
+    """The host key, where it is the usual one."""
     port: int
 
     @property
@@ -157,9 +159,9 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    rules: Rules | None = None, key: asyncssh.SSHKey = KEY, port: int = 0, **options: Any
+    rules: Rules | None = None, key: Any = KEY, port: int = 0, **options: Any
 ) -> AsyncGenerator[Running, None]:
-    """Run a server on a port of loopback until the block is left."""
+    """Run a server on a port of loopback until the block is left; `key` may be several, or a key and its certificate."""
     rules = rules or Rules()
     children: set[asyncio.Task[None]] = set()
 
@@ -172,13 +174,13 @@ async def running(
         "127.0.0.1",
         port,
         server_factory=lambda: Server(rules),
-        server_host_keys=[key],
+        server_host_keys=key if isinstance(key, list) else [key],
         process_factory=factory,
         encoding=None,
         **options,
     )
     try:
-        yield Running(rules, key, server.sockets[0].getsockname()[1])
+        yield Running(rules, KEY, server.sockets[0].getsockname()[1])
     finally:
         server.close()
         for connection in list(rules.connections):
@@ -186,6 +188,13 @@ async def running(
         await server.wait_closed()
         while children:
             await asyncio.wait(children)
+
+
+async def until(host: Host, holds: Callable[[], bool]) -> None:
+    """Wait for a change of the link after which something holds."""
+    async for _ in host.links():
+        if holds():
+            return
 
 
 def way(home: Path, **values: Any) -> Way:

@@ -90,7 +90,7 @@ class Keys:
             passphrase = await self.login.passphrase(path, attempt)
             if not passphrase:
                 break
-            with suppress(asyncssh.KeyEncryptionError):
+            with suppress(ValueError):  # PEM has no check of its own: a wrong passphrase shows as nonsense
                 self.unlocked[path] = await asyncio.to_thread(asyncssh.import_private_key, data, passphrase)
                 break
         if path not in self.unlocked:
