@@ -66,7 +66,7 @@ def peel(raw: bytes | str) -> list[Peeled]:
     outer = unwrap(text)
     records = _parts(outer.text)
     if outer.ident == "systemd" and outer.pid == 1:
-        return [part._replace(kind=Kind.SYSTEMD, source="systemd") for part in records]
+        return [part._replace(kind=Kind.SYSTEMD, source="systemd", pid=1) for part in records]
     return [part._replace(pid=outer.pid) if part.pid is None else part for part in records]
 
 
