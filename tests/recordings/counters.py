@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-TICK = 0.25
-"""Seconds between two recorded states of the counters."""
+TICK_S = 0.25
+"""Seconds between two recorded states of the counters; the end of each request is one too."""
 
 REST = "rest"
 """The batch of the requests whose growth was not scraped by itself."""
@@ -111,17 +112,18 @@ def course(
     `batches` holds the growth over each batch by series, where it was scraped. The last tick has the end's values.
     Series that tell when another one was born ("_created") are taken as they are, at the end of the first request.
     """
+    grid = _grid(span, happened)
     ticks: dict[float, dict[str, float]] = defaultdict(dict)
     for series, last in end.items():
         first = ready.get(series)
         if first == last:
             continue
         if series.partition("{")[0].endswith("_created"):
-            ticks[_tick(next(event.at for event in happened if event.kind == "end"), span)][series] = last
+            ticks[_tick(next(event.at for event in happened if event.kind == "end"), grid)][series] = last
             continue
-        for at, value in _steps(series, first or 0.0, last, span, happened, batches):
+        for at, value in _steps(series, first or 0.0, last, grid, happened, batches):
             ticks[at][series] = value
-        ticks[span[1]][series] = last
+        ticks[grid[-1]][series] = last
     return dict(sorted(ticks.items()))
 
 
@@ -129,7 +131,7 @@ def _steps(
     series: str,
     first: float,
     last: float,
-    span: tuple[float, float],
+    grid: list[float],
     happened: list[Event],
     batches: dict[str, dict[str, float]],
 ) -> Iterable[tuple[float, float]]:
@@ -137,7 +139,7 @@ def _steps(
     growth = last - first
     whole = first.is_integer() and last.is_integer()
     if (weight := _weight(series)) is None:
-        increments = _linear(span, growth)
+        increments = _linear((grid[0], grid[-1]), growth)
     elif (observed := _observed(series)) is not None:
         increments = _counted(happened, growth, *observed)
     else:
@@ -145,7 +147,7 @@ def _steps(
     value, before = first, first
     by_tick: dict[float, float] = defaultdict(float)
     for at, amount in increments:
-        by_tick[_tick(at, span)] += amount
+        by_tick[_tick(at, grid)] += amount
     for at, amount in sorted(by_tick.items()):
         value += amount
         shown = float(math.floor(value + 1e-6)) if whole else round(value, 6)
@@ -154,8 +156,16 @@ def _steps(
         before = shown
 
 
-def _tick(at: float, span: tuple[float, float]) -> float:
-    return min(math.ceil(at / TICK) * TICK, span[1])
+def _grid(span: tuple[float, float], happened: list[Event]) -> list[float]:
+    """The moments of the states, from one scrape to the other."""
+    ends = (event.at for event in happened if event.kind == "end")
+    count = int((span[1] - span[0]) / TICK_S) + 1
+    regular = (span[0] + index * TICK_S for index in range(count))
+    return sorted({round(at, 4) for at in (*regular, *ends, *span) if span[0] <= at <= span[1]})
+
+
+def _tick(at: float, grid: list[float]) -> float:
+    return grid[min(bisect_left(grid, round(at, 4)), len(grid) - 1)]
 
 
 def _linear(span: tuple[float, float], growth: float) -> Iterable[tuple[float, float]]:

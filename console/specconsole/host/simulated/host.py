@@ -132,8 +132,6 @@ class SimulatedHost:
     async def run(self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 10.0) -> Completed:  # noqa: ARG002
         """Run a command; one that is not known ends with status 127. Raises as `Host.run`."""
         self._need_link()
-        if not argv:
-            return Completed((), command.NOT_RECORDED, b"", b"not recorded\n")
         work = asyncio.ensure_future(command.run(self.machine, argv))
         limit = asyncio.ensure_future(self.clock.sleep(deadline_s))
         try:
@@ -184,13 +182,16 @@ class SimulatedHost:
         wish = dict(arguments)
         ticks = wish.get("ticks")
         rest = b""
-        while ticks is None or (isinstance(ticks, int) and ticks > 0):
+        while True:
             asked = wish.get("interval_s")
             interval = max(float(asked) if isinstance(asked, (int, float)) else 1.0, self._speed / _FRAMES_PER_SECOND)
             units = wish.get("units")
             self.machine.advance()
             yield probe.frame(self.machine, list(units) if isinstance(units, (list, dict)) else [], interval)
-            ticks = ticks - 1 if isinstance(ticks, int) else None
+            if isinstance(ticks, int):
+                ticks -= 1
+                if ticks <= 0:
+                    return
             *lines, rest = (rest + await self._heard(stdin, interval)).split(b"\n")
             for line in lines:
                 with suppress(ValueError):
