@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -68,7 +69,7 @@ async def test_a_stream_has_the_recorded_pace_and_is_counted(host: SimulatedHost
     assert last["choices"] == []
     assert last["usage"] == {"prompt_tokens": 3, "total_tokens": 259, "completion_tokens": 256}
     assert chunks[-1]["choices"][0]["finish_reason"] == "length"
-    assert max(b - a for a, b in zip(counts, counts[1:], strict=False)) == 6
+    assert max(after - before for before, after in pairwise(counts)) == 6
 
     def grown(name: str) -> float:
         old, new = before.value(name), after.value(name)

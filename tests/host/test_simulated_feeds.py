@@ -104,9 +104,14 @@ async def test_the_log_goes_on_after_a_cut_without_a_gap() -> None:
         records: list[LogRecord] = []
         pause = clock.sleep
         async with aclosing(follow_log(host, [Source(UNIT)], lines=5, now=clock.now, pause=pause)) as batches:
-            await until(batches, lambda batch: not records.extend(batch), clock)
+
+            def collect(batch: list[LogRecord]) -> bool:
+                records.extend(batch)
+                return len(records) > 60
+
+            await until(batches, lambda batch: collect(batch) or True, clock)
             host.cut(10.0)
-            await until(batches, lambda batch: records.extend(batch) or len(records) > 60, clock)
+            await until(batches, collect, clock)
     assert not [record for record in records if record.kind is Kind.GAP]
     seen = [record.cursor for record in records if "GET /" not in record.text]
     assert len(seen) > 40
@@ -122,23 +127,22 @@ async def _cursors(first: str) -> list[str]:
 
 
 async def test_the_engine_follower_sees_ready_traffic_and_the_stop() -> None:
-    async with replay(139.0) as (host, clock):
-        async with aclosing(watch_engine(host, HERE, clock=clock)) as snapshots:
-            first = await until(snapshots, lambda _: True, clock)
-            assert first.health is Health.REFUSED
-            ready = await until(snapshots, lambda seen: seen.health is Health.ANSWERING, clock)
-            assert ready.mono - first.mono < 2.5
-            assert ready.version == "0.24.0"
-            assert [model.id for model in ready.models or ()] == ["moe-30b-a3b"]
-            busy = await until(snapshots, lambda seen: bool(seen.running), clock)
-            assert busy.waiting == 0
-            assert 0 < (busy.kv_use or 0) < 0.01
-            await until(snapshots, lambda seen: seen.spec is not None and seen.spec.drafts > 1000, clock)
-            stop = asyncio.ensure_future(host.run(["systemctl", "stop", UNIT]))
-            gone = await until(snapshots, lambda seen: seen.health is Health.REFUSED, clock)
-            assert gone.running is None
-            await clock.advance(3.0)
-            await stop
+    async with replay(139.0) as (host, clock), aclosing(watch_engine(host, HERE, clock=clock)) as snapshots:
+        first = await until(snapshots, lambda _: True, clock)
+        assert first.health is Health.REFUSED
+        ready = await until(snapshots, lambda seen: seen.health is Health.ANSWERING, clock)
+        assert ready.mono - first.mono < 2.5
+        assert ready.version == "0.24.0"
+        assert [model.id for model in ready.models or ()] == ["moe-30b-a3b"]
+        busy = await until(snapshots, lambda seen: bool(seen.running), clock)
+        assert busy.waiting == 0
+        assert 0 < (busy.kv_use or 0) < 0.01
+        await until(snapshots, lambda seen: seen.spec is not None and seen.spec.drafts > 1000, clock)
+        stop = asyncio.ensure_future(host.run(["systemctl", "stop", UNIT]))
+        gone = await until(snapshots, lambda seen: seen.health is Health.REFUSED, clock)
+        assert gone.running is None
+        await clock.advance(3.0)
+        await stop
 
 
 async def test_the_counters_end_as_they_were_recorded() -> None:
