@@ -41,6 +41,8 @@ CARD = {
     "driver": "580.159.04",
     "ecc_corrected": 0,
     "ecc_uncorrected": 0,
+    "ecc_corrected_ever": 0,
+    "ecc_uncorrected_ever": 0,
     "mig": False,
 }
 """What never changes on the recorded card, from nvidia-smi's query of it at rest."""

@@ -54,7 +54,7 @@ def make_host(args: argparse.Namespace, prompter: Prompter | None = None) -> Hos
     if name == target.DEMO_NAME:
         from importlib import import_module
 
-        return import_module("specconsole.host.simulated").SimulatedHost()  # type: ignore[no-any-return]
+        return import_module("specconsole.host.simulated").SimulatedHost(read_only=args.read_only)  # type: ignore[no-any-return]
     if name in target.LOCAL_NAMES:
         from specconsole.host.local import LocalHost
 

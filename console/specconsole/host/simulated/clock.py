@@ -6,10 +6,14 @@ from specconsole.clock import Clock
 
 
 class ScaledClock:
-    """Time that starts where another clock stands and passes `speed` times as fast."""
+    """Time that starts where another clock stands and passes `speed` times as fast.
 
-    def __init__(self, base: Clock, speed: float) -> None:
+    A sleep lasts at least `least_s` seconds of the other clock.
+    """
+
+    def __init__(self, base: Clock, speed: float, least_s: float = 0.0) -> None:
         self.speed = speed
+        self._least_s = least_s
         self._base = base
         self._epoch = base.now()
         self._start = base.monotonic()
@@ -27,4 +31,10 @@ class ScaledClock:
 
     async def sleep(self, seconds: float) -> None:
         """Wait that long by this clock."""
-        await self._base.sleep(seconds / self.speed)
+        await self._base.sleep(max(seconds / self.speed, self._least_s))
+
+    def coarse(self, least_s: float) -> ScaledClock:
+        """The same time for those who poll: at 60 times the speed nobody looks 60 times a second."""
+        clock = ScaledClock(self._base, self.speed, least_s)
+        clock._epoch, clock._start = self._epoch, self._start
+        return clock

@@ -41,7 +41,7 @@ class SimulatedHost:
 
     def __init__(
         self,
-        name: str = "demo",
+        name: str = "demo · H200 replay",
         *,
         clock: Clock | None = None,
         speed: float = 1.0,

@@ -27,7 +27,7 @@ def frame(machine: Machine, units: Iterable[str], interval_s: float) -> bytes:
         "source": "nvml",
         "gpus": [card, *(_copy(card, index) for index in range(1, machine.gpus))],
         "host": _vitals(played, sample, machine.uptime),
-        "units": {name: _tree(machine.units[name], sample) for name in units if name in machine.units},
+        "units": {name: _tree(machine, name, sample) for name in units},
         "shm": _shared(serving, sample, now),
         "driver": played.header["card"]["driver"],
         "interval_s": interval_s,
@@ -59,9 +59,8 @@ def _card(constant: Mapping[str, Any], sample: Sample, unit: SimulatedUnit | Non
             for pid, memory in sample.holders
         ],
     }
-    row["why"] = {
-        name: "GPM gave no number" for name in ("sm_active", "dram_active", "pcie_rx", "pcie_tx") if row[name] is None
-    }
+    missing = [name for name in ("sm_active", "dram_active", "pcie_rx", "pcie_tx") if row[name] is None]
+    row["why"] = dict.fromkeys(missing, "GPM gave no number") | {"xid": "not recorded"}
     return row
 
 
@@ -85,20 +84,21 @@ def _vitals(played: Recording, sample: Sample, uptime: float) -> dict[str, Any]:
     }
 
 
-def _tree(unit: SimulatedUnit, sample: Sample) -> dict[str, Any]:
-    if not unit.running or unit.playback is None:
-        return {"processes": [], "left_out": 0}
-    played = unit.playback.recording
-    rows = [_process(played, row) for row in sample.tree]
+def _tree(machine: Machine, name: str, sample: Sample) -> dict[str, Any]:
+    unit = machine.units.get(name)
+    if unit is None or not unit.running or unit.playback is None:
+        return {"processes": [], "why": "no cgroup: it does not run"}
+    played, began = unit.playback.recording, unit.playback.started - machine.booted
+    rows = [_process(played, row, began) for row in sample.tree]
     if any(row["command"].startswith("VLLM::") for row in rows):
         rows += [
             {"pid": pid, "ppid": played.main_pid, "command": command, "state": "S"}
             for pid, command in played.header.get("tracker", ())
         ]
-    return {"processes": rows, "left_out": 0}
+    return {"processes": rows, "left_out": 0, "cpu_s": unit.cpu_s(machine.clock.now())}
 
 
-def _process(played: Recording, row: tuple[Any, ...]) -> dict[str, Any]:
+def _process(played: Recording, row: tuple[Any, ...], began: float) -> dict[str, Any]:
     pid, command, state, resident, cpu_s, read_chars, read_bytes, major_faults = row
     main = pid == played.main_pid
     return {
@@ -111,6 +111,7 @@ def _process(played: Recording, row: tuple[Any, ...]) -> dict[str, Any]:
         "read_chars": read_chars,
         "major_faults": major_faults,
         "rss": resident * _MIB,
+        "started_s": round(began + (0.0 if main else played.first_seen[pid]), 2),
     }
 
 

@@ -117,6 +117,15 @@ class Recording:
         return tuple(lines) + (((self.log[-1][0], rest.rstrip()),) if rest.strip() else ())
 
     @cached_property
+    def first_seen(self) -> Mapping[int, float]:
+        """When each process was first sampled, in seconds after the spawn."""
+        seen: dict[int, float] = {}
+        for sample in self.samples:
+            for row in sample.tree:
+                seen.setdefault(row[0], sample.at)
+        return seen
+
+    @cached_property
     def _sampled(self) -> list[float]:
         return [sample.at for sample in self.samples]
 

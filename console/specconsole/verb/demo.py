@@ -1,0 +1,82 @@
+"""`specconsole demo`: the console on a recorded host. Nothing is needed, nothing is connected to."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from specconsole import paths
+from specconsole.clock import SystemClock
+from specconsole.errors import UsageError
+from specconsole.verb import output
+from specconsole.verb.session import drive
+
+FASTEST = 60.0
+DEFAULT_SPEED = 4.0
+_LEAST_SLEEP_S = 0.1
+"""However fast the replay runs, followers poll at most so often by the viewer's clock."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.description = (
+        "Replay real vLLM starts, recorded on one NVIDIA H200: an n-gram unit loads, serves and stops, then the"
+        " baseline, an EAGLE-3 unit, one that fails… The units can be started and stopped; then the story ends."
+    )
+    parser.add_argument("--speed", type=float, default=DEFAULT_SPEED, metavar="N", help="1 to 60 times as fast (4)")
+    parser.add_argument("--run", metavar="NAME", dest="recording", help="load only this one and let it serve")
+    parser.add_argument("--list", action="store_true", help="list the recordings and end")
+    parser.add_argument("--gpus", type=int, default=1, metavar="N", help="show the one GPU up to 8 times, so marked")
+    parser.add_argument("--read-only", action="store_true", help="offer nothing that changes the host")
+    parser.add_argument("--theme", default="", metavar="NAME", help="colours of the screen")
+    parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the console on the replay until the user leaves it."""
+    if not 1 <= args.speed <= FASTEST:
+        raise UsageError(f"--speed {args.speed:g} is out of range.", hint=f"It takes 1 to {FASTEST:g}.")
+    if not 1 <= args.gpus <= 8:
+        raise UsageError(f"--gpus {args.gpus} is out of range.", hint="It takes 1 to 8.")
+    from specconsole.host.simulated import recording
+
+    names = recording.names()
+    if args.list:
+        output.write_text(listing({name: recording.header(name) for name in names}))
+        return 0
+    if args.recording is not None and args.recording not in names:
+        raise UsageError(f"There is no recording {args.recording}.", hint=f"There are {', '.join(names)}.")
+    return drive(_show(args))
+
+
+def listing(headers: Mapping[str, Mapping[str, Any]]) -> str:
+    """A line a recording: its name, what ran, and how its start went."""
+    return output.table(
+        ("name", "what ran", "start"), [(name, head["title"], _end(head)) for name, head in headers.items()]
+    )
+
+
+def _end(head: Mapping[str, Any]) -> str:
+    return f"ready after {head['ready']:.0f} s" if "ready" in head else f"failed after {head['exited']:.0f} s"
+
+
+async def _show(args: argparse.Namespace) -> int:
+    from specconsole.host.simulated import ScaledClock, SimulatedHost, story
+    from specconsole.ui.run import run as show
+
+    clock = ScaledClock(SystemClock(), args.speed)
+    host = SimulatedHost(
+        f"demo · H200 replay ×{args.speed:g}",
+        clock=clock,
+        speed=args.speed,
+        begin=story.loading(args.recording) if args.recording else story.tour,
+        gpus=args.gpus,
+        read_only=args.read_only,
+    )
+    await host.open()
+    try:
+        viewer = clock.coarse(_LEAST_SLEEP_S)
+        return await show(host, clock=viewer, state=paths.state_dir(), theme=args.theme, mouse=not args.no_mouse)
+    finally:
+        await host.close()
