@@ -61,13 +61,18 @@ def _end(head: Mapping[str, Any]) -> str:
     return f"ready after {head['ready']:.0f} s" if "ready" in head else f"failed after {head['exited']:.0f} s"
 
 
+def title(speed: float) -> str:
+    """What stands where a host's name stands: that this is a replay, and how fast."""
+    return f"demo · H200 replay ×{speed:g}"
+
+
 async def _show(args: argparse.Namespace) -> int:
     from specconsole.host.simulated import ScaledClock, SimulatedHost, story
     from specconsole.ui.run import run as show
 
     clock = ScaledClock(SystemClock(), args.speed)
     host = SimulatedHost(
-        f"demo · H200 replay ×{args.speed:g}",
+        title(args.speed),
         clock=clock,
         speed=args.speed,
         begin=story.loading(args.recording) if args.recording else story.tour,
