@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from specconsole.gpu.fault import Fault, FaultWatch
@@ -43,6 +45,19 @@ def test_an_xid_is_explained(xid: int, grave: bool) -> None:
     (fault,) = fed(gpu(0, xid=xid))
     assert fault.text.startswith(f"Xid {xid}, ")
     assert fault.grave is grave
+
+
+def test_an_xid_says_how_old_it_is_and_is_forgotten_an_application_s_sooner() -> None:
+    (fault,) = fed(gpu(0, xid=79, xid_age_s=7300.0))
+    assert fault.text == "Xid 79 2 h ago, the GPU has fallen off the bus"
+    assert fed(gpu(0, xid=79, xid_age_s=90000.0)) == ()
+    assert len(fed(gpu(0, xid=31, xid_age_s=500.0))) == 1
+    assert fed(gpu(0, xid=31, xid_age_s=7300.0)) == ()
+
+
+def test_a_lost_gpu_says_its_xid_too() -> None:
+    faults = fed(replace(lost(2), xid=79, xid_age_s=3.0))
+    assert [fault.kind for fault in faults] == ["lost", "xid"]
 
 
 def test_uncorrected_ecc_errors_are_a_fault_and_corrected_ones_are_not() -> None:

@@ -65,7 +65,7 @@ def test_what_a_card_says_arrives_and_what_it_does_not_is_unknown(answers: dict[
             assert [(one.pid, one.memory) for one in value] == [(one["pid"], one["memory"]) for one in row["processes"]]
         elif name in row:
             assert value == (tuple(row[name]) if name == "throttle" else row[name])
-        elif name not in ("error", "xid", "why", "last"):
+        elif name not in ("error", "xid", "xid_age_s", "why", "last"):
             assert value is None
             assert gpu.why[name]
 

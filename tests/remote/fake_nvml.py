@@ -79,7 +79,6 @@ class FakeNvml:
             "nvmlDeviceGetHandleByIndex": self._handle,
             "nvmlGpmSampleAlloc": lambda: pynvml.c_nvmlGpmSample_t(),
             "nvmlGpmMetricsGet": lambda wanted: self.cards[0]["nvmlGpmMetricsGet"](wanted),
-            "nvmlEventSetCreate": error("NotSupported"),
         } | system
 
     def _handle(self, index: int) -> Any:

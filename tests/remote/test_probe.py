@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from specconsole.gpu import sample
+from specconsole.remote import probe_gpm
 from specconsole.remote.probe import Control, Probe
 from specconsole.remote.probe_gpu import Gpus
 from specconsole.remote.probe_unit import Units
@@ -25,7 +26,8 @@ def probe(*cards: Any, **arguments: Any) -> Probe:
     return Probe(Control(arguments), Gpus(load=lambda: nvml), Units())
 
 
-def test_a_frame_is_what_the_console_parses() -> None:
+def test_a_frame_is_what_the_console_parses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe_gpm, "SHORTEST_S", 0.0)
     taker = probe(with_gpm(h200(), (39.0, 30.0, 1.0, 2.0)), h200(PowerUsage=error("GpuIsLost")), units=["none.service"])
     taker.frame()
     fleet = sample.parse(json.dumps(taker.frame()))

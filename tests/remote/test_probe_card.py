@@ -9,10 +9,16 @@ from typing import Any
 
 import pytest
 
+from specconsole.remote import probe_gpm
 from specconsole.remote.probe_card import TOO_DEAR, Card, throttle_reasons
 from tests.remote.fake_nvml import FakeNvml, error, h200, holder, with_gpm
 
 ALL = frozenset({"gpm", "pcie", "processes"})
+
+
+@pytest.fixture(autouse=True)
+def no_pause_between_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe_gpm, "SHORTEST_S", 0.0)
 
 
 def read(answers: dict[Any, Any], groups: frozenset[str] = ALL) -> dict[str, Any]:
@@ -161,15 +167,28 @@ def test_gpm_needs_two_readings_and_spares_the_pcie_counters() -> None:
     assert set(costs) == {"cheap", "gpm", "processes"}
 
 
-def test_gpm_that_is_no_number_is_unknown_this_once() -> None:
-    card = Card(FakeNvml(with_gpm(h200(), (math.nan, 1.0, math.inf, 1.0), (2.0, 1.0, 1.0, 1.0))), 0)
+def test_gpm_that_is_no_number_makes_the_whole_interval_unknown() -> None:
+    card = Card(
+        FakeNvml(with_gpm(h200(), (0.0, math.nan, 0.0, 0.0), (0.0, 1.0, math.inf, 0.0), (2.0, 1.0, 1.0, 1.0))), 0
+    )
     card.read(ALL)
-    row, _ = card.read(ALL)
-    assert "sm_active" not in row
-    assert "pcie_tx" not in row
-    assert row["why"]["sm_active"] == "the driver gave no number this time"
-    assert row["dram_active"] == 0.01
+    for _ in range(2):  # the zeros beside it are no measurement either: seen on a card that drew 435 W
+        row, _ = card.read(ALL)
+        assert not {"sm_active", "dram_active", "pcie_tx", "pcie_rx"} & row.keys()
+        assert row["why"]["sm_active"] == "the driver gave no number this time"
     assert card.read(ALL)[0]["sm_active"] == 0.02
+
+
+def test_gpm_samples_too_close_together_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    nvml = FakeNvml(with_gpm(h200(), (0.0, 0.0, 0.0, 0.0), (39.0, 30.0, 1.0, 1.0)))
+    card = Card(nvml, 0)
+    card.read(ALL)
+    monkeypatch.setattr(probe_gpm, "SHORTEST_S", 3600.0)
+    assert card.read(ALL)[0]["why"]["sm_active"] == "too soon after the last reading"
+    assert nvml.calls["nvmlGpmMetricsGet"] == 0
+    monkeypatch.setattr(probe_gpm, "SHORTEST_S", 0.0)
+    card.read(ALL)
+    assert card.read(ALL)[0]["sm_active"] == 0.39
 
 
 def test_gpm_starts_anew_after_a_pause() -> None:
@@ -201,17 +220,6 @@ def test_slow_values_are_asked_rarely() -> None:
     assert nvml.calls["nvmlDeviceGetEnforcedPowerLimit"] == 1
     assert nvml.calls["nvmlDeviceGetName"] == 1
     assert nvml.calls["nvmlDeviceGetPowerUsage"] == 5
-
-
-def test_an_xid_stays_with_its_card() -> None:
-    card = Card(FakeNvml(h200()), 0)
-    card.xid = 79
-    assert card.read(ALL)[0]["xid"] == 79
-    deaf = Card(FakeNvml(h200()), 0)
-    deaf.deaf = "Not Supported"
-    row, _ = deaf.read(ALL)
-    assert "xid" not in row
-    assert row["why"]["xid"] == "Not Supported"
 
 
 def test_bytes_of_older_pynvml_are_text() -> None:

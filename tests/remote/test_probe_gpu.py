@@ -8,19 +8,23 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
-import pynvml
 import pytest
 
-from specconsole.remote import probe_gpu
-from specconsole.remote.probe_card import Card
+from specconsole.remote import probe_gpm, probe_gpu
 from specconsole.remote.probe_fallback import NoGpus
-from specconsole.remote.probe_gpu import SILENT, Gpus, listen
-from tests.remote.fake_nvml import FakeNvml, error, h200
+from specconsole.remote.probe_gpu import SILENT, Gpus
+from specconsole.remote.probe_xid import KernelLog
+from tests.remote.fake_nvml import FakeNvml, error, h200, with_gpm
 
 ALL = frozenset({"gpm", "pcie", "processes"})
 A_WHILE = 20.0
 """Far more than any answer needs: a test waits for what it knows will come."""
 AT_ONCE = 0.05
+
+
+@pytest.fixture(autouse=True)
+def no_pause_between_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe_gpm, "SHORTEST_S", 0.0)
 
 
 def soon() -> float:
@@ -47,8 +51,8 @@ def gate() -> Iterator[Gate]:
     gate.free.set()
 
 
-def gpus(nvml: FakeNvml, smi: Any = None) -> Gpus:
-    return Gpus(load=lambda: nvml, smi=smi)
+def gpus(nvml: FakeNvml, smi: Any = None, log: KernelLog | None = None) -> Gpus:
+    return Gpus(load=lambda: nvml, smi=smi, log=log or KernelLog("/nowhere"))
 
 
 def test_every_gpu_gives_a_row_in_order_and_costs_are_the_dearest() -> None:
@@ -71,6 +75,22 @@ def test_a_gpu_that_hangs_hides_no_other_and_never_shows_old_values_as_new(gate:
     assert rows[1]["last"]["util"] == 0.5
     again, _ = all_.read(ALL, time.monotonic() - 1)  # no patience left: what was on its way is not waited for
     assert again[1]["error"].startswith(SILENT)
+
+
+def test_no_two_threads_are_in_gpm_and_one_that_hangs_there_holds_up_no_other() -> None:
+    gate = Gate(None)
+    nvml = FakeNvml(*(with_gpm(h200(), (1.0, 1.0, 1.0, 1.0)) for _ in range(3)), nvmlGpmSampleGet=gate)
+    all_ = gpus(nvml)
+    all_.read(ALL, soon())
+    assert nvml.calls["nvmlGpmSampleGet"] == 3
+    gate.free.clear()
+    rows, _ = all_.read(ALL, time.monotonic() + 2.0)
+    assert nvml.calls["nvmlGpmSampleGet"] == 4
+    assert sum(row.get("error", "").startswith(SILENT) for row in rows) == 1
+    others = [row for row in rows if "error" not in row]
+    assert [row["why"]["sm_active"] for row in others] == ["the driver has not answered for another GPU"] * 2
+    assert others[0]["util"] == 0.99
+    gate.free.set()
 
 
 def test_a_gpu_that_wakes_up_is_read_again(gate: Gate) -> None:
@@ -196,30 +216,15 @@ def test_no_gpu_is_said_as_such() -> None:
     assert (all_.source, all_.why) == ("nvml", "the driver sees no GPU")
 
 
-def event(device: Any, xid: int) -> Any:
-    return SimpleNamespace(device=device, eventType=pynvml.nvmlEventTypeXidCriticalError, eventData=xid)
-
-
-def test_an_xid_reaches_its_card_only() -> None:
-    answers = [error("Timeout"), None, error("Unknown")]
-
-    def wait(*_: Any) -> Any:
-        answer = answers.pop(0)
-        if isinstance(answer, BaseException):
-            raise answer
-        return event(nvml.nvmlDeviceGetHandleByIndex(1), 79)
-
-    nvml = FakeNvml(h200(RegisterEvents=None), h200(), nvmlEventSetCreate="set", nvmlEventSetWait_v2=wait)
-    for card in nvml.cards:
-        card["nvmlDeviceRegisterEvents"] = None
-    cards = [Card(nvml, 0), Card(nvml, 1)]
-    listen(nvml, cards)
-    assert [card.xid for card in cards] == [None, 79]
-    assert [card.deaf for card in cards] == ["Unknown Error", "Unknown Error"]
-
-
-def test_a_card_that_offers_no_events_is_deaf_with_a_reason() -> None:
-    nvml = FakeNvml(h200(), nvmlEventSetCreate="set")
-    card = Card(nvml, 0)
-    listen(nvml, [card])
-    assert card.deaf == "Not Supported"
+def test_an_xid_reaches_its_gpu_lost_or_not() -> None:
+    log = KernelLog("/nowhere")
+    log.take("3,1,5000000,-;NVRM: Xid (PCI:0000:00:06): 79, GPU has fallen off the bus.")
+    answers = h200()
+    all_ = gpus(FakeNvml(answers, h200(PciInfo=SimpleNamespace(busId="00000000:00:07.0"))), log=log)
+    rows, _ = all_.read(ALL, soon())
+    assert rows[0]["xid"] == 79
+    assert "xid" not in rows[1]
+    assert rows[1]["why"]["xid"] == "the kernel log cannot be read: No such file or directory"
+    answers["nvmlDeviceGetUtilizationRates"] = error("GpuIsLost")
+    rows, _ = all_.read(ALL, soon())
+    assert (rows[0]["error"], rows[0]["xid"]) == ("GPU is lost", 79)

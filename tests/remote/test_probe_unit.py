@@ -203,8 +203,11 @@ def test_titles_are_masked_joined_and_cut(tree: Tree) -> None:
 
 
 def test_this_machine_s_own_proc() -> None:
-    child = subprocess.Popen([sys.executable, "-c", "input()", "--token", "sesame"], stdin=subprocess.PIPE)
+    argv = [sys.executable, "-c", "print(flush=True); input()", "--token", "sesame"]
+    child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
+        assert child.stdout is not None
+        child.stdout.readline()  # only then has it its own command line
         stat = probe_unit.stat_of(child.pid)
         assert stat is not None
         assert stat["ppid"] == os.getpid()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from specconsole.gpu.history import key
 from specconsole.gpu.sample import Fleet, Gpu
 from specconsole.remote.probe_gpu import SILENT
-from specconsole.text import one_line, percent
+from specconsole.text import age, one_line, percent
 
 LASTING_SAMPLES = 3
 LASTING_S = 2.0
@@ -45,6 +45,8 @@ XID = {
 }
 """By NVIDIA's list of Xid errors."""
 XID_OF_APPLICATIONS = frozenset({13, 31, 43, 45})
+XID_MINOR_S, XID_GRAVE_S = 600.0, 86400.0
+"""For how long an application's Xid, and any other one, is told."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +92,11 @@ def _signs(gpu: Gpu) -> Iterator[Fault]:
         kind = "silent" if gpu.error.startswith(SILENT) else "lost"
         where = f" ({gpu.bus})" if gpu.index < 0 and gpu.bus else ""
         yield Fault(gpu.index, kind, one_line(gpu.error) + where)
-        return
-    if gpu.xid is not None:
-        text = f"Xid {gpu.xid}, {XID.get(gpu.xid, 'see the list of Xid errors of NVIDIA')}"
+    if gpu.xid is not None and (gpu.xid_age_s or 0.0) <= (
+        XID_MINOR_S if gpu.xid in XID_OF_APPLICATIONS else XID_GRAVE_S
+    ):
+        when = "" if gpu.xid_age_s is None else f" {age(gpu.xid_age_s)} ago"
+        text = f"Xid {gpu.xid}{when}, {XID.get(gpu.xid, 'see the list of Xid errors of NVIDIA')}"
         yield Fault(gpu.index, "xid", text, grave=gpu.xid not in XID_OF_APPLICATIONS)
     if gpu.ecc_uncorrected:
         plural = "s" if gpu.ecc_uncorrected > 1 else ""

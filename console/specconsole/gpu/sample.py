@@ -65,7 +65,9 @@ class Gpu:
     ecc_corrected_ever: int | None = None
     ecc_uncorrected_ever: int | None = None
     xid: int | None = None
-    """The last Xid error since the probe began; None: none seen or not readable (see `why`)."""
+    """The last Xid error that the kernel log still holds; None: none, or not readable (see `why`)."""
+    xid_age_s: float | None = None
+    """How long ago that was."""
     mig: bool | None = None
     processes: tuple[GpuProcess, ...] | None = None
     why: Mapping[str, str] = field(default_factory=dict)

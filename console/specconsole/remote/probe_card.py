@@ -65,10 +65,6 @@ class Card:
         self.who: Row = {"index": index, "uuid": "", "name": ""}
         """What identifies it; kept while it does not answer."""
         self.gpm: Any = None
-        self.xid: Any = None
-        """The last Xid error heard of, by the thread that listens."""
-        self.deaf = ""
-        """Why Xid errors cannot be heard of; "" when they can."""
         self._slow: Row = {}
         self._slow_why: Dict[str, str] = {}
         self._slow_at = -SLOW_S
@@ -142,10 +138,6 @@ class Card:
             self._read_slow()
         row.update(self._slow)
         self._why.update(self._slow_why)
-        if self.xid is not None:
-            row["xid"] = self.xid
-        elif self.deaf:
-            self._why["xid"] = self.deaf
         if row.get("mig") and "util" in self._why:
             self._why["util"] = self._why["util_memory"] = "not counted while MIG is on"
 

@@ -6,14 +6,13 @@ than its patience, and one GPU that does not answer hides no other.
 
 from __future__ import annotations
 
-import ctypes
-import threading
 import time
 from typing import Any, Callable, Dict, FrozenSet, List, Optional, Tuple
 
 from specconsole.remote.probe_card import Card
 from specconsole.remote.probe_errand import Errand, run_all
 from specconsole.remote.probe_fallback import NoGpus, Smi
+from specconsole.remote.probe_xid import KernelLog
 
 Row = Dict[str, Any]
 Costs = Dict[str, float]
@@ -26,7 +25,6 @@ SILENT = "driver has not answered"
 SMI_PATIENCE_S = 5.0
 SMI_AGAIN_S = 10.0
 """After how long nvidia-smi is asked again when it failed."""
-_LISTEN_MS = 2000
 
 
 def load_pynvml() -> Any:
@@ -41,12 +39,15 @@ def load_pynvml() -> Any:
 class Gpus:
     """Reads every GPU at each tick and never waits longer than it is told to."""
 
-    def __init__(self, load: Callable[[], Any] = load_pynvml, smi: Optional[Smi] = None) -> None:
+    def __init__(
+        self, load: Callable[[], Any] = load_pynvml, smi: Optional[Smi] = None, log: Optional[KernelLog] = None
+    ) -> None:
         self.load = load
         self.source = "none"
         self.why: Optional[str] = None
         """Why there is no evidence, or why it is the fallback."""
         self.driver: Optional[str] = None
+        self._log = log or KernelLog()
         self._nvml: Any = None
         self._cards: List[Card] = []
         self._errands: List[Errand] = []
@@ -59,6 +60,12 @@ class Gpus:
 
     def read(self, groups: FrozenSet[str], until: float) -> Tuple[List[Row], Costs]:
         """Read what answers before a moment (monotonic seconds): a row a GPU, and what each group cost."""
+        rows, costs = self._read(groups, until)
+        self._log.read()
+        self._log.add_to(rows)
+        return rows, costs
+
+    def _read(self, groups: FrozenSet[str], until: float) -> Tuple[List[Row], Costs]:
         self._renew()
         if not self._opening.wait(until):
             silent = time.monotonic() - (self._opening.since or time.monotonic())
@@ -100,7 +107,6 @@ class Gpus:
         self._seen = [float("-inf")] * count
         self._errands = [Errand(card.read, "gpu%d" % card.index) for card in cards]
         self._cards = cards
-        threading.Thread(target=listen, args=(nvml, cards), name="xid", daemon=True).start()
 
     def _collect(self) -> Tuple[List[Row], Costs]:
         rows: List[Row] = []
@@ -147,46 +153,6 @@ class Gpus:
         self.source, self.why = "nvidia-smi", reason
         rows, self.driver = smi.result
         return rows, {"cheap": time.monotonic() - started}
-
-
-def listen(nvml: Any, cards: List[Card]) -> None:
-    """Wait for Xid errors for ever, in a thread of its own, and leave each with its card."""
-    try:
-        events = nvml.nvmlEventSetCreate()
-    except (nvml.NVMLError, AttributeError) as error:
-        _deafen(cards, str(error))
-        return
-    by_address: Dict[Any, Card] = {}
-    for card in cards:
-        try:
-            handle = nvml.nvmlDeviceGetHandleByIndex(card.index)
-            nvml.nvmlDeviceRegisterEvents(handle, nvml.nvmlEventTypeXidCriticalError, events)
-            by_address[_address(handle)] = card
-        except nvml.NVMLError as error:
-            card.deaf = str(error)
-    while by_address:
-        try:
-            event = nvml.nvmlEventSetWait_v2(events, _LISTEN_MS)
-        except nvml.NVMLError_Timeout:
-            continue
-        except nvml.NVMLError_GpuIsLost:  # it says so at once and again while one of them is lost
-            time.sleep(_LISTEN_MS / 1000.0)
-            continue
-        except nvml.NVMLError as error:
-            _deafen(list(by_address.values()), str(error))
-            return
-        card_hit = by_address.get(_address(event.device))
-        if card_hit is not None and event.eventType == nvml.nvmlEventTypeXidCriticalError:
-            card_hit.xid = int(event.eventData)
-
-
-def _deafen(cards: List[Card], reason: str) -> None:
-    for card in cards:
-        card.deaf = reason
-
-
-def _address(handle: Any) -> Any:
-    return ctypes.cast(handle, ctypes.c_void_p).value
 
 
 def _text_or_none(nvml: Any, call: str) -> Optional[str]:

@@ -64,7 +64,7 @@ _NUMBERS = {
     "ecc.errors.uncorrected.aggregate.total": ("ecc_uncorrected_ever", 1, int),
 }  # type: Dict[str, Tuple[str, float, Any]]
 """Field, our key, factor to our unit, and type."""
-_NEVER = ("pcie_rx", "pcie_tx", "sm_active", "dram_active", "xid")
+_NEVER = ("pcie_rx", "pcie_tx", "sm_active", "dram_active")
 _ABSENT = re.compile(r"\[.*\]$|N/A$|ERR!$|Not Supported$|Unknown Error$|$", re.IGNORECASE)
 _LOST = re.compile(
     r"Unable to de\w+ the device handle for GPU\s*(?P<bus>[0-9a-f]+:[0-9a-f]+:[0-9a-f]+\.[0-9a-f]):\s*(?P<why>.*)",
