@@ -1,0 +1,183 @@
+"""A profile describes one deployment: which hosts, which units, where the key is, what to expect. Without one, discovery does it."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from specconsole import resources, toml
+from specconsole.errors import ConfigError
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
+
+_MANAGER = re.compile(r"system|user:[A-Za-z_][\w.-]*")
+
+
+@dataclass(frozen=True)
+class UnitProfile:
+    """One unit of the deployment."""
+
+    label: str
+    """The short name on screens: baseline, ngram."""
+    name: str
+    """With its suffix: vllm-kimi.service."""
+    manager: str = "system"
+    """system, or user:NAME."""
+    role: str | None = None
+    """baseline or variant, where the command does not tell."""
+    port: int | None = None
+    """Where its server is reached, where the command does not tell or something stands in between."""
+
+
+@dataclass(frozen=True)
+class KeySource:
+    """Where the API key comes from; one of the two."""
+
+    command: tuple[str, ...] = ()
+    """Run on the operator's machine, without a shell; its first line of output is the key."""
+    env: str = ""
+    """A variable of the console's own environment."""
+
+
+@dataclass(frozen=True)
+class Expectations:
+    """What this deployment usually shows; what differs is pointed out."""
+
+    model: str | None = None
+    tensor_parallel: int | None = None
+    tpot_ms: float | None = None
+    """Of the baseline, one stream."""
+    tok_s: float | None = None
+    """Of the baseline, one stream."""
+    load_minutes: tuple[float, float] | None = None
+    """From start to ready, cold."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One file."""
+
+    name: str
+    hosts: tuple[str, ...] = ()
+    """Shell patterns over host names; none: used only when asked for by name."""
+    units: tuple[UnitProfile, ...] = ()
+    api_key: KeySource | None = None
+    expect: Expectations = Expectations()
+    prompts: str = "default"
+    """The prompt set of benchmarks: default, or a file's path."""
+    description: str = ""
+    source: str = ""
+    """The file it was read from."""
+
+    def unit(self, label: str) -> UnitProfile | None:
+        """The unit with a label."""
+        return next((unit for unit in self.units if unit.label == label), None)
+
+
+def load(source: str | Path | Traversable) -> Profile:
+    """Read a profile from a file.
+
+    Raises:
+        ConfigError: the file cannot be read, or something in it is wrong; names file, line and the nearest right key.
+    """
+    path = Path(source).expanduser() if isinstance(source, str) else source
+    return _profile(toml.read(path))
+
+
+def named(name: str) -> Profile:
+    """A profile by the name of its file, or by its path. Raises ConfigError where there is none."""
+    if os.sep in name or name.endswith(".toml"):
+        return load(name)
+    known = resources.find("profiles")
+    if name not in known:
+        raise ConfigError(f'There is no profile "{name}".', hint=f"Known are {', '.join(sorted(known)) or 'none'}.")
+    return load(known[name])
+
+
+def for_host(*names: str) -> Profile | None:
+    """The profile whose pattern fits one of a host's names, the user's own first; None: none fits.
+
+    Raises:
+        ConfigError: a profile is wrong; said even if it would not have fitted, or it would go unnoticed.
+    """
+    wanted = {
+        form for name in names for form in (name, name.rpartition("@")[2], _without_port(name.rpartition("@")[2]))
+    }
+    for source in resources.find("profiles").values():
+        profile = load(source)
+        if any(fnmatch.fnmatchcase(name, pattern) for name in wanted for pattern in profile.hosts):
+            return profile
+    return None
+
+
+def _without_port(name: str) -> str:
+    head, colon, port = name.rpartition(":")
+    return head if colon and port.isdigit() and ":" not in head else name
+
+
+def _profile(file: toml.File) -> Profile:
+    top = file.content
+    file.only(top, ("description", "hosts", "units", "api_key", "expect", "bench"))
+    bench = file.get(top, "bench", "table", default={})
+    file.only(bench, ("prompts",), ("bench",))
+    return Profile(
+        name=Path(file.name).stem,
+        hosts=tuple(file.get(top, "hosts", "texts", default=())),
+        units=_units(file, file.get(top, "units", "table", default={})),
+        api_key=_key(file, file.get(top, "api_key", "table")),
+        expect=_expect(file, file.get(top, "expect", "table", default={})),
+        prompts=file.get(bench, "prompts", "text", ("bench",), "default"),
+        description=file.get(top, "description", "text", default=""),
+        source=file.name,
+    )
+
+
+def _units(file: toml.File, tables: Mapping[str, Any]) -> tuple[UnitProfile, ...]:
+    units = []
+    for label in tables:
+        path = ("units", label)
+        table = file.get(tables, label, "table", ("units",))
+        file.only(table, ("name", "manager", "role", "port"), path)
+        name, manager = file.get(table, "name", "text", path), file.get(table, "manager", "text", path, "system")
+        if not name:
+            raise file.wrong(path, f'[units.{label}] needs a "name", the unit\'s.')
+        if not _MANAGER.fullmatch(manager):
+            raise file.wrong((*path, "manager"), f'"manager" must be "system" or "user:NAME", not {manager!r}.')
+        role = file.one_of(table, "role", ("baseline", "variant"), path)
+        name = name if name.endswith(".service") else f"{name}.service"
+        units.append(UnitProfile(label, name, manager, role, file.get(table, "port", "port", path)))
+    return tuple(units)
+
+
+def _key(file: toml.File, table: Mapping[str, Any] | None) -> KeySource | None:
+    if table is None:
+        return None
+    file.only(table, ("command", "env"), ("api_key",))
+    command, env = (
+        file.get(table, "command", "texts", ("api_key",), []),
+        file.get(table, "env", "text", ("api_key",), ""),
+    )
+    if bool(command) == bool(env):
+        raise file.wrong(("api_key",), '[api_key] needs either "command" or "env".')
+    return KeySource(tuple(command), env)
+
+
+def _expect(file: toml.File, table: Mapping[str, Any]) -> Expectations:
+    kinds = {
+        "model": "text",
+        "tensor_parallel": "count",
+        "tpot_ms": "number",
+        "tok_s": "number",
+        "load_minutes": "range",
+    }
+    file.only(table, kinds, ("expect",))
+    values = {key: file.get(table, key, kind, ("expect",)) for key, kind in kinds.items()}
+    if values["load_minutes"]:
+        values["load_minutes"] = tuple(values["load_minutes"])
+    return Expectations(**values)
