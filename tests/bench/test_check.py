@@ -163,7 +163,13 @@ def test_what_else_weakens_a_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("health", "code"), [(Health(bunched=0.1), "bunched"), (Health(late_p99_s=0.004), "late"), (Health(), "")]
+    ("health", "code"),
+    [
+        (Health(bunched=0.1), "bunched"),
+        (Health(late_p99_s=0.004), "late"),
+        (Health(), ""),
+        (Health(late_p99_s=0.004, kernel=True), ""),
+    ],
 )
 def test_a_client_that_could_not_keep_up(health: Health, code: str) -> None:
     remarks = found(made.run(ROWS, health=health))

@@ -234,7 +234,9 @@ def _client(run: BenchRun) -> Iterable[Remark]:
     if health.bunched is not None and health.bunched > BUNCHED:
         text = f"{health.bunched * 100:.0f} % of the chunks came bunched: single steps cannot be trusted; TPOT can."
         yield Remark(Level.WEAK, "bunched", text)
-    if health.late_p99_s is not None and step is not None and health.late_p99_s > LATE_SHARE * step:
+    if health.kernel:
+        yield Remark(Level.FACT, "kernel", "Stamped by the kernel on arrival.")
+    elif health.late_p99_s is not None and step is not None and health.late_p99_s > LATE_SHARE * step:
         text = f"The load generator's own ticks were up to {health.late_p99_s * 1000:.1f} ms late: the host's CPUs were busy."
         yield Remark(Level.WEAK, "late", text)
 

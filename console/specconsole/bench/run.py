@@ -97,11 +97,15 @@ class Health:
     bunched: float | None = None
     """Share of gaps below a fifth of their stream's median gap."""
     chunks: int | None = None
+    kernel: bool | None = None
+    """Every read of every stream has the kernel's stamp: then our own lateness does not matter."""
     late_p99_s: float | None = None
     """How late its own ticks came."""
     late_max_s: float | None = None
     cpu_s: float | None = None
+    """CPU time while streams ran."""
     wall_s: float | None = None
+    """How long streams ran."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ import time
 from typing import Any, Dict, List, Optional, Tuple
 
 from specconsole.remote import drive_rule as rule
+from specconsole.remote import drive_stamp
 from specconsole.remote.drive_batch import Batch, Ticker
 from specconsole.remote.drive_http import Capture, Target, get
 from specconsole.remote.drive_scrape import scrape
@@ -198,6 +199,7 @@ class Run:
         found["sent_ns"] = capture.sent_ns - self.ticker.began_ns if capture.sent_ns else None
         found["sent_at"] = capture.sent_at
         found["bytes"] = capture.size
+        found["kernel"] = capture.kernel == len(capture.pieces) > 0
         capture.pieces = []
         known = {key: capture.meta.get(key) for key in ("prompt", "repeat", "warmup")}
         return {"id": capture.ident, **known, **found}
@@ -244,7 +246,7 @@ class Run:
         while left and not self.source.cancelled:
             results, begun = self.run_batch(left[:1] if self.concurrency == 1 else left, before)
             before = self.scrapes - 1
-            self.seen += [{"chunks": result["chunks"], "error": ""} for result in results]
+            self.seen += [{"chunks": result["chunks"], "kernel": result["kernel"]} for result in results]
             left = left[begun:]
             if left and begun == 0:
                 break
@@ -256,6 +258,7 @@ class Run:
         return {
             "bunched": rule.bunched(self.seen),
             "chunks": sum(len(one["chunks"]) for one in self.seen),
+            "kernel": bool(self.seen) and all(one["kernel"] for one in self.seen),
             **self.ticker.health(),
         }
 
@@ -275,8 +278,7 @@ def main(arguments: Dict[str, Any]) -> int:
 
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, stop)
-    # A thread that has a chunk to stamp must not wait 5 ms for one that computes.
-    sys.setswitchinterval(0.0005)
+    keeper = drive_stamp.keeper()
     try:
         while not source.go.wait(0.25):
             pass
@@ -285,6 +287,8 @@ def main(arguments: Dict[str, Any]) -> int:
         return finish(run, source)
     finally:
         source.close()
+        if keeper is not None:
+            keeper.close()
         if not sys.stdout.closed:
             try:
                 sys.stdout.flush()

@@ -13,10 +13,11 @@ import struct
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
+from specconsole.remote import drive_stamp
 from specconsole.remote.drive_sse import Body, body_end, head_end, parse_head
 
 Piece = Tuple[int, bytes]
-"""perf_counter_ns right after the read returned, and the bytes it returned."""
+"""perf_counter_ns right after the read returned (in the end: the kernel's stamp, if there is one), and its bytes."""
 CONNECT_S = 10.0
 READ_BYTES = 1 << 16
 AGENT = "specconsole-drive"
@@ -103,6 +104,10 @@ class Capture:
         self.meta = meta
         self.payload = payload
         self.pieces: List[Piece] = []
+        self.told: List[drive_stamp.Ancillary] = []
+        """What the kernel said with each read."""
+        self.kernel = 0
+        """How many pieces have the kernel's stamp."""
         self.size = 0
         self.sent_ns = 0
         """perf_counter_ns right before the request was written; the connection stood already."""
@@ -135,20 +140,38 @@ class Capture:
         if self.cancelled:
             return
         self.started = True
-        clock, recv, keep = time.perf_counter_ns, sock.recv, self.pieces.append
-        self.sent_ns = clock()
+        stamped = drive_stamp.ask(sock)
+        before = drive_stamp.offset_ns() if stamped else 0
+        self.sent_ns = time.perf_counter_ns()
         sock.sendall(self.payload)
-        ended = End()
+        try:
+            self._receive(sock, cap_bytes, stamped)
+        finally:
+            if stamped:
+                after = drive_stamp.offset_ns()
+                self.pieces, self.kernel = drive_stamp.corrected(self.pieces, self.told, self.sent_ns, before, after)
+                self.told = []
+
+    def _receive(self, sock: socket.socket, cap_bytes: int, stamped: bool) -> None:
+        clock, recv, recvmsg = time.perf_counter_ns, sock.recv, sock.recvmsg
+        keep, note = self.pieces.append, self.told.append
+        ended, size = End(), 0
         while True:
-            data = recv(READ_BYTES)
-            now = clock()
+            if stamped:
+                data, told, _, _ = recvmsg(READ_BYTES, drive_stamp.ANCILLARY_BYTES)
+                now = clock()
+                note(told)
+            else:
+                data = recv(READ_BYTES)
+                now = clock()
             if not data:
                 break
             keep((now, data))
-            self.size += len(data)
-            if ended.after(data, self.pieces):
+            self.size = size = size + len(data)
+            # The last chunk of a chunked answer is the only one that ends so; a short read may hold part of that.
+            if (data[-4:] == b"\r\n\r\n" or not ended.chunked or len(data) < 5) and ended.after(data, self.pieces):
                 break
-            if self.size > cap_bytes:
+            if size > cap_bytes:
                 self.error = "more than %d bytes in one stream: cut there, what came before is kept" % cap_bytes
                 break
         self.end_ns = now
@@ -159,9 +182,8 @@ class Capture:
         sock = self._sock
         if sock is not None:
             try:
-                socket.socket.shutdown(
-                    sock, socket.SHUT_RDWR
-                )  # not SSLSocket's: it would drop the session under the reader
+                # Not SSLSocket's own: it would drop the session under the reader.
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)
             except OSError:
                 pass
 
