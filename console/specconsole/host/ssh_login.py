@@ -20,6 +20,7 @@ class Patient:
         self.waiting = False
         self.asked = False
         """Somebody was asked since the start."""
+        self.answers = 0
 
     async def ask(self, question: Question) -> str | None:
         """As `Prompter.ask`."""
@@ -28,6 +29,7 @@ class Patient:
             return await self.prompter.ask(question)
         finally:
             self.waiting = False
+            self.answers += 1
 
     async def confirm(self, question: Question) -> bool:
         """As `Prompter.confirm`."""
@@ -36,6 +38,7 @@ class Patient:
             return await self.prompter.confirm(question)
         finally:
             self.waiting = False
+            self.answers += 1
 
     def tell(self, line: str) -> None:
         """As `Prompter.tell`."""

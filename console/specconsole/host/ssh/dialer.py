@@ -103,14 +103,19 @@ class SshDialer:
         raise LinkRefused(f"{hop.host} showed another key than the one that was accepted a moment ago.")
 
     async def _in_time(self, connecting: Awaitable[T], hop: Hop, patient: Patient) -> T:
-        """Give a connect its time, not counting what somebody needs to type."""
+        """Give a connect its time, not counting what somebody needs to type, and anew after each answer.
+
+        A server takes 2 s to say that a password was wrong: three of each kind would use up one such time.
+        """
         task = asyncio.ensure_future(connecting)
-        left = hop.connect_s
+        left, answers = hop.connect_s, patient.answers
         try:
             while not task.done() and left > 0:
                 before = self.clock.monotonic()
                 await asyncio.wait({task}, timeout=min(left, 0.25))
-                if not patient.waiting:
+                if patient.answers != answers:
+                    left, answers = hop.connect_s, patient.answers
+                elif not patient.waiting:
                     left -= self.clock.monotonic() - before
             if not task.done():
                 raise LinkLost(f"{hop.login} did not answer within {hop.connect_s:.0f} s.")
