@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.sse_peer import body
-
 from specconsole.bench.stats import quantile
 
 ROOT = Path(__file__).resolve().parents[1]
