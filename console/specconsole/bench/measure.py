@@ -1,0 +1,157 @@
+"""A benchmark as both front ends do it: number the run, ask the log, measure, discard JIT stalls, remember."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from specconsole.bench.acceptance import acceptance
+from specconsole.bench.check import jit_stalls
+from specconsole.bench.evidence import jit_lines, of_unit
+from specconsole.bench.execute import Progress, execute
+from specconsole.bench.run import BenchRun, Identity
+from specconsole.bench.spec import BenchSpec
+from specconsole.errors import LinkLost, NotPermitted
+from specconsole.history.entry import Run
+from specconsole.history.memory import Memory
+from specconsole.host.base import Endpoint, Host
+from specconsole.logs.source import Source
+
+MOST_RUNS = 4096
+"""The cache rule can tell so many runs of one start apart."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is to be measured: a running unit, or a bare endpoint (`source` is None)."""
+
+    endpoint: Endpoint
+    source: Source | None = None
+    invocation: str = ""
+    """systemd's id of the start that runs."""
+    method: str | None = None
+    k: int | None = None
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    """GPUs, driver and the like, for telling later what was measured."""
+
+
+async def measure(
+    host: Host,
+    subject: Subject,
+    spec: BenchSpec,
+    *,
+    api_key: str | None = None,
+    memory: Memory | None = None,
+    cancel: asyncio.Event | None = None,
+) -> AsyncGenerator[Progress, None]:
+    """Measure and remember; yields as `execute` does, and last the run as it was remembered.
+
+    Raises:
+        NotPermitted: the host is read-only: a benchmark is load on a server.
+        CommandFailed, LinkLost: as `execute`.
+    """
+    if host.read_only:
+        raise NotPermitted(f"{host.name} is read-only here: a benchmark would put load on its server.")
+    unit = subject.source.key if subject.source else ""
+    number = await _number(memory, host.name, unit, subject.invocation)
+    identity = await _identity(host, subject, unit)
+    last: Progress | None = None
+    running = execute(host, spec, subject.endpoint, api_key=api_key, identity=identity, number=number, cancel=cancel)
+    async with aclosing(running) as stream:
+        async for progress in stream:
+            if progress.run.why:
+                last = progress
+            else:
+                yield progress
+    if last is not None:
+        run = await _discard(host, subject, last.run)
+        if memory is not None and run.results:
+            await memory.put_run(entry(run))
+        yield replace(last, run=run)
+
+
+async def _identity(host: Host, subject: Subject, unit: str) -> Identity:
+    known = Identity(
+        host=host.name,
+        unit=unit,
+        invocation=subject.invocation,
+        method=subject.method,
+        k=subject.k,
+        environment=subject.environment,
+    )
+    if subject.source is None:
+        return known
+    said = await of_unit(host, subject.source, subject.invocation)
+    return replace(known, runner=said.runner, async_scheduling=said.async_scheduling)
+
+
+async def _number(memory: Memory | None, host: str, unit: str, invocation: str) -> int:
+    """How many runs this start has seen, as far as is remembered: the next run's prompts must be new to its cache."""
+    if memory is None:
+        return 0
+    runs = await memory.runs(host, unit, limit=MOST_RUNS)
+    numbers = [int(run.summary.get("number", 0)) for run in runs if run.invocation == invocation]
+    return (max(numbers) + 1) % MOST_RUNS if numbers else 0
+
+
+async def _discard(host: Host, subject: Subject, run: BenchRun) -> BenchRun:
+    if subject.source is None or not run.results or not run.started:
+        return run
+    try:
+        stamps = await jit_lines(host, subject.source, subject.invocation, run.started)
+    except LinkLost:
+        return run
+    return run.discard(jit_stalls(run, stamps))
+
+
+def entry(run: BenchRun) -> Run:
+    """A run as the history keeps it: a few figures for lists, and all of it."""
+    timing, counters = run.timing(), run.counters()
+    figures = acceptance(counters) if counters else None
+    summary = {
+        "tpot_s": timing.tpot_s,
+        "ttft_s": timing.ttft_s,
+        "tau": timing.tau if timing.tau is not None or figures is None else figures.tau,
+        "acceptance_rate": figures.rate if figures else None,
+        "acceptance_length": figures.length if figures else None,
+        "coverage": figures.coverage if figures else None,
+        "tokens_per_second": timing.stream_tok_s,
+        "requests": timing.requests,
+        "concurrency": run.spec.concurrency,
+        "temperature": run.spec.temperature,
+        "prompts": run.spec.prompt_set,
+        "model": run.identity.model,
+        "version": run.identity.version,
+        "arm": run.identity.arm,
+        "why": run.why,
+        "number": run.number,
+    }
+    return Run(
+        host=run.identity.host,
+        unit=run.identity.unit,
+        started=run.started,
+        label=run.spec.label,
+        summary={name: value for name, value in summary.items() if value is not None},
+        body=run.to_json(),
+        invocation=run.identity.invocation,
+        fingerprint=fingerprint(run),
+    )
+
+
+def fingerprint(run: BenchRun) -> dict[str, Any]:
+    """What the figures depend on beside the unit: equal for runs that may be laid side by side without a thought."""
+    who = run.identity
+    known = {
+        "model": who.model_root or who.model,
+        "version": who.version,
+        "runner": who.runner,
+        "async_scheduling": who.async_scheduling,
+        "method": who.method,
+        "k": who.k,
+        "kv_tokens": run.kv_tokens,
+        **who.environment,
+    }
+    return {name: value for name, value in known.items() if value is not None}
