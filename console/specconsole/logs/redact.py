@@ -26,7 +26,7 @@ _SINGLE = r"b?'(?:[^'\\]|\\.)*(?:'|\Z)"
 _ESCAPED = r"b?(?P<e>\\+)(?P<q>[\"']).*?(?:(?<!\\)(?P=e)(?P=q)|\Z)"
 _LIST = rf"[\[(]\s*(?:(?:{_DOUBLE}|{_SINGLE})\s*,?\s*)+[\])]|[\[(][^\])]*[\])]?"
 _BARE = r"(?:(?:Bearer|Basic|Token|Digest)\s+)?[^\s,;&'\")\]}>]+"
-_NOTHING = r"(?:None|True|False|null|nil|undefined)\b|''|\"\"|\[\]"
+_NOTHING = r"(?:None|True|False|null)(?=[\s,;&'\")\]}>]|\Z)|''|\"\"|\[\]"
 
 _ASSIGNED = re.compile(
     rf"(?P<key>{_NAME}(?:\\*[\"'])?\s*(?:=>|[:=])\s*)(?!{_NOTHING})(?P<value>{_ESCAPED}|{_LIST}|{_DOUBLE}|{_SINGLE}|{_BARE})",
@@ -39,7 +39,7 @@ _LISTED = re.compile(
 )
 _ITEM = re.compile(rf"b?\\+[\"'].*?\\[\"']|{_DOUBLE}|{_SINGLE}", re.DOTALL)
 # On a command line the option takes several keys. Prose goes on with one of these words; a key is none of them.
-_PROSE = r"(?:or|and|to|is|in|for|the|with|option|flag|argument|not|must|was|are|if|as|on|may|can|should|instead)\b"
+_PROSE = r"(?:or|and|to|is|in|for|the|with|option|flag|argument|not|must|was|are|if|as|on|may|can|should|instead)(?=[.,;:)]*(?:\s|\Z))"
 _OPTION = re.compile(
     rf"(?P<key>(?<![\w-])--?[\w-]*?{_NAME}\s+)(?!-|{_PROSE})(?P<value>{_DOUBLE}|{_SINGLE}|[^\s'\"]+)"
     r"(?P<more>(?:\s+(?!-)(?=[^\s'\"]*[\d_])[^\s'\",:()]{8,}(?=\s|\Z))*)",
