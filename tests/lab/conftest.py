@@ -36,7 +36,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """Remember whether the test failed, for the hosts' last words."""
     report = yield
     if report.failed:
-        item.stash[FAILED] = True
+        for node in item.listchain():
+            node.stash[FAILED] = True
     return report
 
 
@@ -106,7 +107,9 @@ def make_shared(layers: Layers, suite: str, network: None, request: pytest.Fixtu
 
 def last_words(host: LabHost) -> None:
     """Print what a failed test's host has to say, where pytest shows it under the failure."""
-    print(f"--- console of {host.name}\n{host.console()[-2000:]}")
-    if host.init:
-        print(host.run("journalctl -n 100 --no-pager", check=False).stdout)
-        print(host.run("ps -eo pid,ppid,user,args --no-headers | tail -40", check=False).stdout)
+    print(f"--- {host.name}")
+    if not host.init:
+        print(host.console()[-2000:])
+        return
+    print(host.run("journalctl -n 30 -o short-precise --no-pager", check=False).stdout)
+    print(host.run("ps -eo pid,ppid,user,args --no-headers | grep -v 'ps -eo' | tail -30", check=False).stdout)

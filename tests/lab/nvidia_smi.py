@@ -1,7 +1,8 @@
 #!/usr/lib/fakegpu/python3
 """A stand-in for nvidia-smi over the NVML stub, in the formats of driver 580 as seen on an H200.
 
-It knows `--query-gpu=FIELDS`, `--query-compute-apps=FIELDS`, `--format=csv[,noheader][,nounits]`, `-i INDEX` and `-L`.
+It knows `--query-gpu=FIELDS`, `--query-compute-apps=FIELDS`, `--format=csv[,noheader][,nounits]`, `-i INDEX|BUS`, `-l S`
+and `-L`.
 A line "smi FIELD TEXT" in a card's attrs makes that field read TEXT: "smi memory.used [N/A]", "smi power.draw ERR!".
 Installed beside its own pynvml and library, so that it works where neither is to be found by others.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -74,6 +76,8 @@ GPU: dict[str, Field] = {
     "fan.speed": (lambda h, _: n.nvmlDeviceGetFanSpeed(h), "%"),
     "ecc.errors.corrected.volatile.total": (lambda h, _: n.nvmlDeviceGetTotalEccErrors(h, 0, 0), ""),
     "ecc.errors.uncorrected.volatile.total": (lambda h, _: n.nvmlDeviceGetTotalEccErrors(h, 1, 0), ""),
+    "ecc.errors.corrected.aggregate.total": (lambda h, _: n.nvmlDeviceGetTotalEccErrors(h, 0, 1), ""),
+    "ecc.errors.uncorrected.aggregate.total": (lambda h, _: n.nvmlDeviceGetTotalEccErrors(h, 1, 1), ""),
     "mig.mode.current": (lambda h, _: switch(n.nvmlDeviceGetMigMode(h)[0]), ""),
     "persistence_mode": (lambda h, _: switch(n.nvmlDeviceGetPersistenceMode(h)), ""),
     "compute_mode": (lambda h, _: "Default", ""),
@@ -160,6 +164,13 @@ def handle(index: int) -> Any:
         sys.exit(15)
 
 
+def indices(chosen: str | None) -> list[int]:
+    """Tell which cards are asked for: all, or one by its index or PCI address."""
+    if chosen is None:
+        return list(range(n.nvmlDeviceGetCount()))
+    return [int(chosen.split(":")[-2], 16) - 17] if ":" in chosen else [int(chosen)]
+
+
 def start() -> None:
     try:
         n.nvmlInit()
@@ -178,8 +189,7 @@ def main(words: list[str]) -> None:
     options = dict(word.lstrip("-").partition("=")[::2] for word in words)
     chosen = words[words.index("-i") + 1] if "-i" in words else options.get("id")
     start()
-    indices = range(n.nvmlDeviceGetCount()) if chosen is None else [int(chosen)]
-    cards = [(index, handle(index)) for index in indices]
+    cards = [(index, handle(index)) for index in indices(chosen)]
     if "-L" in words:
         for index, card in cards:
             print(f"GPU {index}: {n.nvmlDeviceGetName(card)} (UUID: {n.nvmlDeviceGetUUID(card)})")
@@ -193,9 +203,16 @@ def main(words: list[str]) -> None:
     if bad := [field for field in fields if field not in known]:
         print(f'Field "{bad[0]}" is not a valid field to query.\n')
         sys.exit(2)
-    nounits = "nounits" in form
     if "noheader" not in form:
-        print(", ".join(field + ("" if nounits else unit_of(field)) for field in fields))
+        print(", ".join(field + ("" if "nounits" in form else unit_of(field)) for field in fields))
+    table(what, fields, cards, "nounits" in form)
+    while "-l" in words:
+        sys.stdout.flush()
+        time.sleep(float(words[words.index("-l") + 1]))
+        table(what, fields, cards, "nounits" in form)
+
+
+def table(what: str, fields: list[str], cards: list[tuple[int, Any]], nounits: bool) -> None:
     for index, card in cards:
         if what == "query-gpu":
             print(", ".join(gpu_cell(field, card, index, nounits) for field in fields))

@@ -49,7 +49,7 @@ def config(options: Options) -> str:
     extra = {"api_key": options.api_key} if options.api_key else {}
     operators = ", ".join(f"'vllm::{name}'" for name in _OPERATORS.split())
     passes = ", ".join(f"'fuse_{name}': False" for name in _PASSES.split())
-    layers = ", ".join(f"'model.layers.{index}.self_attn.attn': 0" for index in range(64))
+    layers = ", ".join(f"'model.layers.{index}.self_attn.attn': 0" for index in range(80))
     return (
         f"Initializing a V1 LLM engine (v{options.version_text}) with config: model={options.model!r}, "
         f"speculative_config={_speculative(options)}, tokenizer={options.model!r}, skip_tokenizer_init=False, "
