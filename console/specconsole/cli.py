@@ -16,6 +16,10 @@ VERBS: dict[str, str] = {
     "units": "the vLLM units of a host",
     "gpus": "the GPUs of a host",
     "logs": "a unit's log, followed over link cuts",
+    "bench": "measure the running unit: time per token, acceptance, and what weakens the figures",
+    "compare": "two benchmark runs side by side, and whether speculation pays",
+    "watch": "follow a start until it is ready or has failed",
+    "history": "loads and benchmark runs that this machine remembers",
     "doctor": "what the console can and cannot do on a host, and why",
 }
 """Name and one line of help; the module is `specconsole.verb.NAME`, with `configure(parser)` and `run(args) -> int`."""

@@ -69,6 +69,21 @@ def test_progress_goes_forward_and_the_drafter_has_a_bar_of_its_own() -> None:
     assert (now.bar_since, now.bar_at) == (5.0, 6.0)
 
 
+def test_the_time_of_a_bar_is_known_only_when_it_was_seen_whole() -> None:
+    now = load.feed(load.feed(BEGUN, bar(shards(0, 4), 10.0)), bar(shards(4, 4), 34.0))
+    assert now.weights_s == 24.0
+    late = load.feed(load.feed(BEGUN, bar(shards(2, 4), 20.0)), bar(shards(4, 4), 34.0))
+    assert late.weights_s is None
+
+
+def test_who_comes_late_dates_the_answer_by_the_log_or_not_at_all() -> None:
+    late = load.answering(BEGUN, 500.0, watched=False)
+    assert (late.answering_at, late.startup_at, late.late) == (500.0, None, True)
+    said = LogRecord(seq=1, at=160.0, unit=UNIT, text="Application startup complete.", invocation="inv")
+    dated = load.answering(load.feed(BEGUN, said), 500.0, watched=False)
+    assert (dated.answering_at, dated.late) == (160.0, True)
+
+
 def test_a_bar_that_falls_behind_changes_nothing() -> None:
     half = load.feed(BEGUN, bar(shards(32, 64), 5.0))
     assert load.feed(half, bar(shards(31, 64), 6.0)) is half

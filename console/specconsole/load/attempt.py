@@ -57,13 +57,17 @@ class Attempt:
     target: Bar | None = None
     """The target model's finished bar, while `bar` is the drafter's."""
     bar_since: float | None = None
-    """When the present bar was first seen."""
+    """When the present bar was at 0; None: its beginning was not seen."""
     bar_at: float | None = None
     """When it last moved."""
-    weights_loaded: bool = False
-    """vLLM has said that the model is loaded, which is later than 100 % of the shards."""
+    weights_s: float | None = None
+    """Seconds that the target model's bar took from 0 to full; None: it was not seen whole."""
+    loaded_at: float | None = None
+    """When vLLM said that the model is loaded, which is later than 100 % of the shards."""
     error: str = ""
     """The first exception in the log that is no mere consequence; else the last error line."""
+    startup_at: float | None = None
+    """When the log said "Application startup complete.": it dates an answer that nobody watched for."""
     answering_at: float | None = None
     ready_at: float | None = None
     failed_at: float | None = None
@@ -73,8 +77,9 @@ class Attempt:
     """PID 1 said that it stops the unit on request, so what follows is no crash."""
     note: str = ""
     """What is known and matters: "generation not tried: read-only" …"""
-    complete: bool = True
-    """The watch began while it still loaded; else `answering_at` and `ready_at` are when we came, not when it was."""
+    late: bool = False
+    """The server already answered when we came: `answering_at` is from the log (`startup_at`), or else only when we
+    came, and `ready_at` is only when we tried."""
 
     @property
     def elapsed_at(self) -> float | None:
@@ -91,7 +96,9 @@ def feed(attempt: Attempt, record: LogRecord) -> Attempt:
     if record.kind is Kind.BAR and (bar := parse(record.text)):
         return _with_bar(attempt, bar, record.at)
     if record.text.startswith(("Model loading took", "Loading model weights took")):
-        return replace(attempt, weights_loaded=True)
+        return replace(attempt, loaded_at=attempt.loaded_at or record.at)
+    if record.text.strip() == "Application startup complete.":
+        return replace(attempt, startup_at=record.at)
     if record.kind is Kind.LINE and attempt.stage is not Stage.READY:
         return _with_error(attempt, record)
     return attempt
@@ -100,10 +107,12 @@ def feed(attempt: Attempt, record: LogRecord) -> Attempt:
 def _with_bar(attempt: Attempt, bar: Bar, at: float) -> Attempt:
     now = attempt.bar
     if now is None:
-        return replace(attempt, bar=bar, bar_since=at, bar_at=at)
+        return replace(attempt, bar=bar, bar_since=None if bar.done else at, bar_at=at)
     same = (bar.label, bar.total) == (now.label, now.total)
     if same and bar.done > now.done:
-        return replace(attempt, bar=bar, bar_at=at)
+        whole = bar.complete and attempt.target is None and attempt.bar_since is not None
+        took = at - (attempt.bar_since or at) if whole else attempt.weights_s
+        return replace(attempt, bar=bar, bar_at=at, weights_s=took)
     # A second bar after the first was full is the drafter's: it has another total, or begins anew. What else is behind
     # the present bar comes from another data-parallel engine, or late: progress never falls back.
     if now.complete and attempt.target is None and (not same or bar.done == 0):
@@ -123,11 +132,13 @@ def _with_error(attempt: Attempt, record: LogRecord) -> Attempt:
     return attempt
 
 
-def answering(attempt: Attempt, at: float) -> Attempt:
-    """Health and the model list have answered."""
+def answering(attempt: Attempt, at: float, *, watched: bool = True) -> Attempt:
+    """Health and the model list answer; not `watched`: they already did when we came, so the log dates it, if it can."""
     if attempt.stage is not Stage.LOADING:
         return attempt
-    return replace(attempt, stage=Stage.ANSWERING, answering_at=at)
+    if watched:
+        return replace(attempt, stage=Stage.ANSWERING, answering_at=at)
+    return replace(attempt, stage=Stage.ANSWERING, answering_at=attempt.startup_at or at, late=True)
 
 
 def ready(attempt: Attempt, at: float) -> Attempt:

@@ -21,6 +21,7 @@ from specconsole.host.base import Host
 if TYPE_CHECKING:
     from specconsole.host.prompts import Prompter
     from specconsole.host.way import Way
+    from specconsole.profile import Profile
 
 
 def add_host_arguments(parser: argparse.ArgumentParser, *, json: bool = True) -> None:
@@ -116,6 +117,20 @@ async def open_host(args: argparse.Namespace, prompter: Prompter | None = None) 
         yield host
     finally:
         await host.close()
+
+
+def profile_for(args: argparse.Namespace, host: Host) -> Profile | None:
+    """The profile that was asked for by name or path, else the one whose pattern fits the host; None: none does.
+
+    Raises:
+        ConfigError: it is not there, or something in it is wrong.
+    """
+    from specconsole import profile
+
+    if args.profile:
+        return profile.named(args.profile)
+    facts = host.facts
+    return profile.for_host(*(name for name in (host.name, facts.hostname if facts else "") if name))
 
 
 def drive(work: Coroutine[Any, Any, int]) -> int:

@@ -1,0 +1,211 @@
+"""A start followed while it happens: unit states, log and engine put together, over link cuts.
+
+"Answering" is stamped when health and the model list answer, "ready" when one token was generated; neither is taken
+from the log. An answer of another server on the same port (one that began before this start) counts for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from specconsole.clock import Clock
+from specconsole.engine import health
+from specconsole.engine import watch as engine
+from specconsole.engine.client import EngineClient
+from specconsole.engine.health import Health
+from specconsole.engine.key import ApiKey
+from specconsole.engine.snapshot import EngineSnapshot
+from specconsole.errors import LinkLost
+from specconsole.history.entry import Load
+from specconsole.host.base import Host
+from specconsole.load import attempt as load
+from specconsole.load.attempt import Attempt, Stage
+from specconsole.logs import journal
+from specconsole.logs.journal import Begin
+from specconsole.logs.record import LogRecord
+from specconsole.logs.source import Source
+from specconsole.profile import Profile
+from specconsole.service import watch as service
+from specconsole.service.attend import observe
+from specconsole.service.unit import Unit
+from specconsole.stream import merged
+
+EARLIER_S = 5.0
+"""A server that began this much before the unit is another one; stamps of process starts are good to a second."""
+AGAIN_S = 0.5
+READ_ONLY = "generation not tried: read-only"
+
+Seen = tuple[Unit, ...] | list[LogRecord] | EngineSnapshot
+
+
+@dataclass
+class Follower:
+    """Puts together what is seen of one unit's starts; `attempt` is the story so far."""
+
+    host: Host
+    unit: Unit
+    clock: Clock
+    api_key: ApiKey | None = None
+    attempt: Attempt | None = None
+    watched: str = ""
+    """The invocation whose server was seen not to answer yet."""
+
+    def now(self) -> float:
+        """Seconds since the epoch by the host's clock."""
+        facts = self.host.facts
+        return self.clock.now() + ((facts.clock_skew_s or 0.0) if facts else 0.0)
+
+    def units(self, units: Sequence[Unit]) -> None:
+        """Take in the units' states."""
+        for unit in units:
+            if unit.key == self.unit.key:
+                self.unit = unit
+                self.attempt = observe(self.attempt, unit, self.now())
+
+    def records(self, records: Sequence[LogRecord]) -> None:
+        """Take in log records."""
+        for record in records:
+            if self.attempt:
+                self.attempt = load.feed(self.attempt, record)
+
+    async def engine(self, seen: EngineSnapshot) -> None:
+        """Take in what the server says; when it answers, try to generate one token. Raises nothing of the link."""
+        attempt = self.attempt
+        if attempt is None or attempt.stage in (Stage.READY, Stage.FAILED) or not self._ours(attempt, seen):
+            return
+        if seen.health is Health.WRONG:
+            self.attempt = replace(attempt, note=seen.reason)
+            return
+        if seen.health is not Health.ANSWERING:
+            self.watched = attempt.invocation
+            return
+        attempt = load.answering(attempt, self.now(), watched=self.watched == attempt.invocation)
+        if self.host.read_only:
+            self.attempt = replace(attempt, note=READ_ONLY)
+            return
+        self.attempt = attempt
+        await self._prove(seen)
+
+    def _ours(self, attempt: Attempt, seen: EngineSnapshot) -> bool:
+        if seen.started is None or attempt.started is None:
+            return True
+        return seen.started >= attempt.started - EARLIER_S
+
+    async def _prove(self, seen: EngineSnapshot) -> None:
+        names = [model.id for model in seen.models] or list(self.unit.serving.served_names)
+        if not names:
+            self.attempt = self._noted("generation not tried: the model's name is not known")
+            return
+        try:
+            async with EngineClient(self.host, self.unit.serving.endpoint, self.api_key) as client:
+                proof = await health.prove(client, names[0])
+        except LinkLost:
+            return  # nothing is known; the next answer tries again
+        if proof.ok:
+            assert self.attempt
+            self.attempt = load.ready(replace(self.attempt, note=""), self.now())
+        else:
+            self.attempt = self._noted(proof.reason if proof.ok is None else f"generation failed: {proof.reason}")
+
+    def _noted(self, note: str) -> Attempt:
+        assert self.attempt
+        return replace(self.attempt, note=note)
+
+
+def settled(attempt: Attempt) -> bool:
+    """No more can come of this start for a watcher: ready, failed, or answering where generation may not be tried."""
+    return attempt.stage in (Stage.READY, Stage.FAILED) or (
+        attempt.stage is Stage.ANSWERING and attempt.note.lower().startswith("generation not tried")
+    )
+
+
+async def follow(
+    host: Host, unit: Unit, *, clock: Clock, profile: Profile | None = None, api_key: ApiKey | None = None
+) -> AsyncGenerator[Attempt, None]:
+    """Yield the story of a unit's starts after each change, for ever.
+
+    Raises:
+        LinkRefused: the host does not let us in any more.
+        NotPermitted: this login may not read the journal.
+    """
+    follower = Follower(host, unit, clock, api_key)
+    follower.units((unit,))
+    begin = await _begin(host, unit, clock)
+    told: Attempt | None = None
+    if follower.attempt:
+        yield (told := follower.attempt)
+    sources = merged(
+        _each(service.watch(host, profile)),
+        _each(journal.follow(host, [source_of(unit)], begin=begin, now=clock.now)),
+        _each(
+            engine.watch(host, unit.serving.endpoint, api_key=api_key, clock=clock, expected=unit.serving.served_names)
+        ),
+    )
+    async with aclosing(sources) as seen:
+        async for batch in seen:
+            for item in batch:
+                await _take(follower, item)
+                if follower.attempt and follower.attempt != told:
+                    yield (told := follower.attempt)
+
+
+async def _begin(host: Host, unit: Unit, clock: Clock) -> Begin:
+    while True:
+        await host.up()
+        try:
+            return await journal.last_start(host, [source_of(unit)]) or Begin(lines=0)
+        except LinkLost:
+            await clock.sleep(AGAIN_S)
+
+
+async def _take(follower: Follower, item: Seen) -> None:
+    if isinstance(item, EngineSnapshot):
+        await follower.engine(item)
+    elif isinstance(item, tuple):
+        follower.units(item)
+    else:
+        follower.records(item)
+
+
+async def _each(source: AsyncGenerator[Seen, None]) -> AsyncGenerator[list[Seen], None]:
+    async with aclosing(source) as items:
+        async for item in items:
+            yield [item]
+
+
+def source_of(unit: Unit) -> Source:
+    """Where a unit's log comes from."""
+    return Source(unit.name, unit.manager, unit.serving.log_file)
+
+
+def remembered(host: Host, unit: Unit, attempt: Attempt) -> Load | None:
+    """What the history keeps of a start; None while not even its beginning is known."""
+    if attempt.started is None or not attempt.invocation:
+        return None
+    weights = attempt.target or attempt.bar
+    serving = unit.serving
+    speculation = serving.speculation
+    facts = host.facts
+    return Load(
+        host=facts.hostname if facts else host.name,
+        unit=unit.key,
+        invocation=attempt.invocation,
+        started=attempt.started,
+        outcome=attempt.stage.value,
+        answering=attempt.startup_at if attempt.late else attempt.answering_at,
+        ready=None if attempt.late else attempt.ready_at,
+        ended=attempt.failed_at,
+        reason=" ".join(part for part in (attempt.reason, attempt.error) if part) if attempt.failed_at else "",
+        shards=weights.total if weights and weights.unit == "shards" else None,
+        weights_s=attempt.weights_s,
+        complete=not attempt.late,
+        fingerprint={
+            "model": serving.model,
+            "parallelism": serving.parallelism,
+            "method": speculation.method if speculation else None,
+            "k": speculation.tokens if speculation else None,
+            "eager": serving.eager,
+        },
+    )

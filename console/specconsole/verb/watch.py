@@ -1,0 +1,180 @@
+"""`specconsole watch`: follow a start until it is ready, has failed, or the time is up."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from specconsole import text
+from specconsole.clock import SystemClock
+from specconsole.errors import Inconclusive, LinkLost, UsageError
+from specconsole.history.memory import Memory
+from specconsole.host.base import Host, LinkKind
+from specconsole.load.attempt import Attempt, Stage
+from specconsole.service.unit import Unit
+from specconsole.verb import output
+from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.description = (
+        "Follow the start of a unit: weights, answering (health and model list), ready (one token generated)."
+        " Ends with 0 when ready, 1 when the start failed, 3 when the unit does not run, 5 when the time is up,"
+        " 4 when the link is down by then. Read-only, or without the API key, it ends with 0 at answering."
+    )
+    add_host_arguments(parser)
+    parser.add_argument("unit", nargs="?", metavar="UNIT", help="which unit; not needed where only one runs")
+    parser.add_argument("--timeout", type=float, metavar="S", help="give up after so many seconds (never)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Watch until the start is decided."""
+    if args.timeout is not None and args.timeout <= 0:
+        raise UsageError(f"--timeout {args.timeout:g} is out of range.", hint="It takes a number of seconds above 0.")
+    return drive(_run(args))
+
+
+async def _run(args: argparse.Namespace) -> int:
+    from specconsole.service import choose, start
+    from specconsole.service.discover import discover
+    from specconsole.service.secret import api_key
+
+    clock = SystemClock()
+    memory = Memory(on_trouble=lambda error: print(f"specconsole: {error}", file=sys.stderr))  # noqa: T201
+    try:
+        async with open_host(args) as host:
+            profile = profile_for(args, host)
+            units = await discover(host, profile)
+            unit = choose.named(units, args.unit) if args.unit else choose.running(units)
+            choose.running([unit])
+            key = None if host.read_only else await api_key(host, unit, profile, os.environ)
+            story = Story(host, unit, as_json=args.json)
+            attempts = start.follow(host, unit, clock=clock, profile=profile, api_key=key)
+            try:
+                attempt = await asyncio.wait_for(_settled(story, attempts, memory), args.timeout)
+            except asyncio.TimeoutError:
+                raise _time_is_up(host, story, args.timeout) from None
+            return story.end(attempt)
+    finally:
+        await memory.close()
+
+
+async def _settled(story: Story, attempts: AsyncGenerator[Attempt, None], memory: Memory) -> Attempt:
+    """Tell and remember each change, until nothing more can come."""
+    from specconsole.service.start import remembered, settled
+
+    async with aclosing(attempts) as changes:
+        async for attempt in changes:
+            milestone = story.tell(attempt)
+            if milestone and (entry := remembered(story.host, story.unit, attempt)):
+                await memory.put_load(entry)
+            if settled(attempt):
+                return attempt
+    raise AssertionError("the story of a unit has no end")
+
+
+def _time_is_up(host: Host, story: Story, timeout_s: float) -> LinkLost | Inconclusive:
+    name = text.one_line(story.unit.name)
+    if host.link.kind is not LinkKind.UP:
+        return LinkLost(f"After {timeout_s:g} s the link to {host.name} is down.", host.link.reason)
+    attempt = story.last
+    stage = attempt.stage.value if attempt else "not begun"
+    note = f"It answers, but {attempt.note}." if attempt and attempt.note else ""
+    return Inconclusive(f"{name} is not ready after {timeout_s:g} s: {stage}.", note)
+
+
+@dataclass
+class Story:
+    """What was told of a start, so that each thing is told once."""
+
+    host: Host
+    unit: Unit
+    as_json: bool
+    last: Attempt | None = None
+
+    def tell(self, attempt: Attempt) -> bool:
+        """Write what is new; True when it is a milestone, which weights read so far are not."""
+        before, self.last = self.last, attempt
+        events = list(news(before, attempt))
+        for event in events:
+            if self.as_json:
+                output.write_json_line({"event": event, **facts(attempt)})
+            else:
+                output.write_text(line(event, attempt))
+        return any(event != "weights" for event in events)
+
+    def end(self, attempt: Attempt) -> int:
+        """The exit code."""
+        return 1 if attempt.stage is Stage.FAILED else 0
+
+
+def news(before: Attempt | None, now: Attempt) -> Iterator[str]:
+    """Name what is new between two readings of a story."""
+    if before is None or before.invocation != now.invocation:
+        before = None
+        yield "started"
+    if now.bar and (before is None or now.bar != before.bar):
+        yield "weights"
+    if now.loaded_at and not (before and before.loaded_at):
+        yield "loaded"
+    if now.answering_at and not (before and before.answering_at):
+        yield "answering"
+    if now.stage is Stage.READY and not (before and before.stage is Stage.READY):
+        yield "ready"
+    if now.stage is Stage.FAILED and not (before and before.stage is Stage.FAILED):
+        yield "failed"
+    if now.note and now.note != (before.note if before else ""):
+        yield "note"
+
+
+def facts(attempt: Attempt) -> dict[str, object]:
+    """One start as JSON: times are seconds since the epoch by the host's clock, null what is not known or not yet."""
+    return {
+        "unit": attempt.unit,
+        "invocation": attempt.invocation,
+        "stage": attempt.stage.value,
+        "started": attempt.started,
+        "weights": attempt.target or attempt.bar,
+        "drafter": attempt.bar if attempt.target else None,
+        "weights_s": attempt.weights_s,
+        "answering": attempt.answering_at,
+        "ready": attempt.ready_at,
+        "failed": attempt.failed_at,
+        "reason": attempt.reason,
+        "error": attempt.error if attempt.stage is Stage.FAILED else "",
+        "note": attempt.note,
+        "late": attempt.late,
+    }
+
+
+def line(event: str, attempt: Attempt) -> str:
+    """One event for people: how long after the start, and what."""
+    at, said = _said(event, attempt)
+    known = at is not None and attempt.started is not None
+    since = text.duration(at - attempt.started) if known and at and attempt.started else text.UNKNOWN
+    return f"{since:>8}  {said}"
+
+
+def _said(event: str, attempt: Attempt) -> tuple[float | None, str]:
+    if event == "started":
+        return attempt.started, f"{attempt.unit} started"
+    if event == "weights" and (bar := attempt.bar):
+        whose = "drafter" if attempt.target else "weights"
+        return attempt.bar_at, f"{whose} {bar.done}/{bar.total} {bar.unit}"
+    if event == "loaded":
+        return attempt.loaded_at, "the model is loaded"
+    if event == "answering":
+        late = "; it already did when this watch began" if attempt.late else ""
+        return attempt.answering_at, f"answering: health and model list{late}"
+    if event == "ready":
+        return attempt.ready_at, "ready: one token generated"
+    if event == "failed":
+        error = f"; {attempt.error}" if attempt.error else ""
+        return attempt.failed_at, f"failed: {attempt.reason}{error}"
+    return attempt.answering_at, attempt.note
