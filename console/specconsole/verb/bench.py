@@ -1,0 +1,259 @@
+"""`specconsole bench HOST`: measure the running unit, with everything that says how far the figures can be believed."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from specconsole import profile as profiles
+from specconsole.bench import export, table
+from specconsole.bench.check import Level, check
+from specconsole.bench.execute import Progress
+from specconsole.bench.measure import Subject, measure
+from specconsole.bench.prompt import load
+from specconsole.bench.run import BenchRun
+from specconsole.bench.spec import BenchSpec
+from specconsole.errors import CommandFailed, DeadlineExceeded, NotRunning, SpecConsoleError, UsageError
+from specconsole.history.memory import Memory
+from specconsole.host.base import Host
+from specconsole.profile import Profile
+from specconsole.service import choose, discover, secret
+from specconsole.service.start import source_of
+from specconsole.service.unit import Unit
+from specconsole.text import clean, one_line
+from specconsole.verb import output
+from specconsole.verb.session import add_host_arguments, drive, open_host
+
+FAILED, LINK, INCONCLUSIVE, INTERRUPTED = 1, 4, 5, 130
+GPU_QUERY = ("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.description = (
+        "Measure the unit that runs: TTFT, TPOT, step latency, tokens per step and acceptance, per prompt."
+    )
+    parser.epilog = "Ctrl-C ends the run and keeps what was measured; a second one leaves at once."
+    add_host_arguments(parser)
+    parser.add_argument("--unit", metavar="U", help="the unit to measure, where several run")
+    parser.add_argument("--prompts", default=None, metavar="SET", help="default, or a file of JSON lines")
+    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="requests for each prompt (3)")
+    parser.add_argument("--max-tokens", type=int, default=256, metavar="N", help="tokens of each answer (256)")
+    parser.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0 to 2 (0)")
+    parser.add_argument("--concurrency", type=int, default=1, metavar="N", help="streams at once (1)")
+    parser.add_argument("--warmup", default="auto", metavar="N", help="auto: until two rounds agree; or a number")
+    parser.add_argument("--api", choices=("chat", "completions"), default="chat", help="how to ask (chat)")
+    parser.add_argument("--model", metavar="NAME", help="the served model (the first that is listed)")
+    parser.add_argument("--label", default="", metavar="TEXT", help="what to call this run in the history")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="write the table as CSV")
+    form.add_argument("--md", action="store_true", help="write the table as Markdown")
+    parser.add_argument("--vllm-json", metavar="FILE", help="also write what `vllm bench serve --save-result` would")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure, show, remember."""
+    if args.json and (args.csv or args.md):
+        raise UsageError("--json, --csv and --md exclude each other.")
+    return drive(_run(args))
+
+
+async def _run(args: argparse.Namespace) -> int:
+    memory = Memory(on_trouble=lambda trouble: _say(str(trouble)))
+    try:
+        async with open_host(args) as host:
+            said = profile_of(args.profile, args.host)
+            spec = spec_of(args, said)
+            unit = await chosen(host, said, args.unit)
+            key = await secret.api_key(host, unit, said, os.environ)
+            subject = await subject_of(host, unit)
+            with stopping() as cancel:
+                stream = measure(
+                    host, subject, spec, api_key=key.reveal() if key else None, memory=memory, cancel=cancel
+                )
+                found = await _followed(stream)
+        return finish(args, found)
+    finally:
+        await memory.close()
+
+
+def profile_of(named: str | None, host: str) -> Profile | None:
+    """The profile that is asked for, or the one that fits the host."""
+    return profiles.load(named) if named else profiles.for_host(host)
+
+
+def spec_of(args: argparse.Namespace, said: Profile | None = None) -> BenchSpec:
+    """What is asked of the server. Raises UsageError."""
+    if args.warmup != "auto" and not args.warmup.isdigit():
+        raise UsageError(f"--warmup {args.warmup}: give auto or a number of rounds.")
+    prompts = args.prompts or (said.prompts if said else "default")
+    return BenchSpec(
+        prompts=load(prompts),
+        repeat=args.repeat,
+        max_tokens=args.max_tokens,
+        temperature=args.temperature,
+        concurrency=args.concurrency,
+        warmup=None if args.warmup == "auto" else int(args.warmup),
+        api=args.api,
+        model=args.model,
+        prompt_set=prompts,
+        label=args.label,
+    )
+
+
+async def chosen(host: Host, said: Profile | None, wanted: str | None) -> Unit:
+    """The unit to measure: the one named, if it runs, or the only one that does. Raises NotRunning or UsageError."""
+    units = await discover.discover(host, said)
+    if wanted is None:
+        return choose.running(units)
+    return choose.running([choose.named(units, wanted)])
+
+
+async def subject_of(host: Host, unit: Unit) -> Subject:
+    """All that a run should remember of what it measured."""
+    speculation = unit.serving.speculation
+    return Subject(
+        endpoint=unit.serving.endpoint,
+        source=source_of(unit),
+        invocation=unit.state.invocation,
+        method=speculation.method if speculation else None,
+        k=speculation.tokens if speculation else None,
+        environment={**await gpus(host), "argv": list(unit.serving.argv)},
+    )
+
+
+async def gpus(host: Host) -> Mapping[str, Any]:
+    """Names of the GPUs and the driver's version; {} where nvidia-smi does not say."""
+    try:
+        answer = await host.run(GPU_QUERY)
+    except (CommandFailed, DeadlineExceeded):
+        return {}
+    rows = [line.rsplit(", ", 1) for line in answer.text.splitlines() if answer.status == 0 and ", " in line]
+    return {"gpus": [name for name, _ in rows], "driver": rows[0][1]} if rows else {}
+
+
+@contextmanager
+def stopping() -> Iterator[asyncio.Event]:
+    """An event that the first ctrl+c sets; the second one ends the program as usual."""
+    loop, cancel = asyncio.get_running_loop(), asyncio.Event()
+
+    def stop() -> None:
+        cancel.set()
+        loop.remove_signal_handler(signal.SIGINT)
+        _say("Ending the run; ctrl+c again leaves at once.")
+
+    loop.add_signal_handler(signal.SIGINT, stop)
+    try:
+        yield cancel
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+
+
+async def _followed(stream: AsyncGenerator[Progress, None]) -> BenchRun:
+    """Tell progress on stderr and return the whole run."""
+    tell = _Teller(sys.stderr.isatty())
+    run: BenchRun | None = None
+    async with aclosing(stream):
+        async for progress in stream:
+            run = progress.run
+            tell(progress)
+    tell.end()
+    assert run is not None
+    return run
+
+
+class _Teller:
+    """Progress on stderr: news as lines, and on a terminal one more line that counts."""
+
+    def __init__(self, live: bool) -> None:
+        self.live = live
+        self._shown = 0
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.news:
+            self._clear()
+            _say(progress.news)
+        if self.live and progress.phase != "ended":
+            self._show(counting(progress))
+
+    def _show(self, line: str) -> None:
+        self._clear()
+        self._shown = output.width(line)
+        sys.stderr.write(line)
+        sys.stderr.flush()
+
+    def _clear(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r" + " " * self._shown + "\r")
+            self._shown = 0
+
+    def end(self) -> None:
+        """Leave a clean line."""
+        self._clear()
+        sys.stderr.flush()
+
+
+def counting(progress: Progress) -> str:
+    """How far it is, in one line."""
+    active = ", ".join(f"{one_line(name, 24)} {tokens}" for name, tokens in list(progress.active.items())[:3])
+    more = f" and {len(progress.active) - 3} more" if len(progress.active) > 3 else ""
+    tokens = f": {active}{more} tokens" if active else ""
+    return f"{progress.phase} {progress.done}/{progress.total}{tokens}"
+
+
+def finish(args: argparse.Namespace, run: BenchRun) -> int:
+    """Write the run as asked and return the exit code."""
+    if args.vllm_json:
+        _write_file(args.vllm_json, json.dumps(export.vllm_json(run), ensure_ascii=False) + "\n")
+    if run.results or args.json:
+        forms: Mapping[str, Callable[[], None]] = {
+            "json": lambda: output.write_json({**run.to_json(), "summary": table.summary(run)}),
+            "csv": lambda: output.write(table.to_csv(run)),
+            "md": lambda: output.write(table.markdown(run)),
+        }
+        form = next((name for name in forms if getattr(args, name)), None)
+        forms[form]() if form else show(table.table(run))
+    if run.why == "failed" and "refused" in run.error.lower():
+        raise NotRunning(
+            "Nothing answers at the unit's port.", run.error, "A load may still run: see `specconsole watch`."
+        )
+    if run.why == "failed":
+        raise SpecConsoleError("The benchmark failed.", run.error)
+    return exit_code(run)
+
+
+def exit_code(run: BenchRun) -> int:
+    """0 for figures that can be believed; 5 where a check says they cannot."""
+    ends = {"cancelled": INTERRUPTED, "link lost": LINK, "failed": FAILED}
+    if run.why in ends:
+        return ends[run.why]
+    return INCONCLUSIVE if any(remark.level is Level.WRONG for remark in check(run)) else 0
+
+
+def show(made: table.Table) -> None:
+    """A table for people: what was measured, the figures, what to think of them, what they mean."""
+    cells = output.table(made.header, made.rows, right=made.right)
+    for block in ("\n".join(made.head), cells, "\n".join(made.notes), "\n".join(made.definitions)):
+        output.write_text(block + "\n")
+
+
+def _write_file(name: str, text: str) -> None:
+    if name == "-":
+        output.write(text)
+        return
+    try:
+        Path(name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{name} cannot be written: {error.strerror}.") from error
+
+
+def _say(text: str) -> None:
+    print(clean(text), file=sys.stderr, flush=True)  # noqa: T201
