@@ -127,6 +127,11 @@ class LeaseLine:
         """Ask for an echo."""
         self._lease.ping()
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether the lease has ended."""
+        return self._lease.is_broken
+
     async def broken(self) -> str:
         """Wait for the end of the lease or of the link, and say why."""
         ends = [asyncio.create_task(self._machine.gone()), asyncio.create_task(self._lease.broken())]

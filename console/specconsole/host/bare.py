@@ -51,6 +51,7 @@ class BareLine:
         self.notes = notes
         self.echo: Echo | None = None
         self.heard_at = clock.monotonic()
+        self.is_broken = False
 
     def ping(self) -> None:
         """Ask for an echo."""
@@ -59,7 +60,9 @@ class BareLine:
 
     async def broken(self) -> str:
         """Wait for the end of the link."""
-        return await self._machine.gone()
+        reason = await self._machine.gone()
+        self.is_broken = True
+        return reason
 
     async def close(self) -> None:
         """Close the link; followers end at their next line, or after 45 s."""

@@ -122,6 +122,8 @@ class LocalChannel:
             await asyncio.wait_for(self._process.wait(), CLOSE_S)
         self._errors.cancel()  # a grandchild may hold its end for ever
         await asyncio.gather(self._errors, return_exceptions=True)
+        # asyncio closes an output only at its end, which nobody reads any more; there is no public way to its transport.
+        self._process._transport.close()  # type: ignore[attr-defined]
 
     @property
     def stderr(self) -> bytes:

@@ -104,7 +104,8 @@ class KeptHost:
         async for link in self._link.watch():
             if link.kind in (LinkKind.REFUSED, LinkKind.CLOSED):
                 raise LinkRefused(link.reason)
-            if link.kind in (LinkKind.UP, LinkKind.STALE) and self.facts:
+            # A line may be broken a moment before the keeper says so.
+            if link.kind in (LinkKind.UP, LinkKind.STALE) and self.facts and self._line and not self._line.is_broken:
                 return self.facts
         raise AssertionError("a watch has no end")
 
@@ -188,14 +189,16 @@ class KeptHost:
             self._set(kind, reason=silence)
 
     async def _redial(self, reason: str) -> Line:
-        """Dial again for ever; after a refusal only when asked to."""
-        attempt = 0
+        """Dial again for ever; after a refusal only when asked to, and then at once."""
+        attempt, asked = 0, False
         while True:
-            delay = BACKOFF_S[min(attempt, len(BACKOFF_S) - 1)]
             attempt += 1
-            self._again.clear()
-            self._set(LinkKind.LOST, reason=reason, attempt=attempt, next_try=self._clock.monotonic() + delay)
-            await _first(self._again.wait(), self._clock.sleep(delay))
+            if not asked:
+                delay = BACKOFF_S[min(attempt, len(BACKOFF_S)) - 1]
+                self._again.clear()
+                self._set(LinkKind.LOST, reason=reason, attempt=attempt, next_try=self._clock.monotonic() + delay)
+                await _first(self._again.wait(), self._clock.sleep(delay))
+            asked = False
             self._set(LinkKind.CONNECTING, reason=reason, attempt=attempt)
             try:
                 return await self._dialer.dial()
@@ -203,7 +206,7 @@ class KeptHost:
                 self._again.clear()
                 self._set(LinkKind.REFUSED, reason=str(error), attempt=attempt)
                 await self._again.wait()
-                attempt = 0
+                attempt, asked, reason = 0, True, str(error)
             except LinkLost as error:
                 reason = str(error)
 

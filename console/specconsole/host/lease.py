@@ -47,13 +47,13 @@ class Lease:
         self._processes: dict[int, LeasedProcess] = {}
         self._listener = asyncio.create_task(self._listen())
 
-    async def begin(self, silence_s: float = 30.0, deadline_s: float = START_DEADLINE_S) -> None:
+    async def begin(self, silence_s: float = 30.0, *, deadline_s: float = START_DEADLINE_S, grace_s: float = 2.0) -> None:
         """Send the programs and wait until the lease speaks.
 
         Raises:
             NotStarted: it ended, or did not speak in time.
         """
-        self.channel.write(blob.start("lease", {"silence_s": silence_s}))
+        self.channel.write(blob.start("lease", {"silence_s": silence_s, "grace_s": grace_s}))
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._ready.wait(), deadline_s)
         if not self.hello:
@@ -75,6 +75,11 @@ class Lease:
     def lost(self) -> LinkLost:
         """The error of everything that was open when the link broke."""
         return LinkLost(self._reason)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it has ended."""
+        return self._broken.is_set()
 
     async def broken(self) -> str:
         """Wait for the end, and say why."""
@@ -104,6 +109,8 @@ class Lease:
         self, what: Sequence[str] | Program, *, has_input: bool = True
     ) -> AsyncGenerator[LeasedProcess, None]:
         """As `Host.process`."""
+        if self.is_broken:
+            raise self.lost()
         process = LeasedProcess(self, next(self._ids))
         name = what.name if isinstance(what, Program) else what[0]
         self._processes[process.id] = process

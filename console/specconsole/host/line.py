@@ -47,6 +47,11 @@ class Line(Protocol):
         """Monotonic seconds of the last sign of life from the host."""
         ...
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether anything asked of it now would fail."""
+        ...
+
     async def broken(self) -> str:
         """Wait until the line is broken, and say why in one sentence."""
         ...

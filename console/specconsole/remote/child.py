@@ -62,9 +62,10 @@ class Pipe:
 class Child:
     """A running child and what still has to pass between it and the console; `send` takes a header and a payload."""
 
-    def __init__(self, header: Header, send: Send) -> None:
+    def __init__(self, header: Header, send: Send, grace_s: float = STOP_GRACE_S) -> None:
         self.id = header["id"]
         self.send = send
+        self.grace_s = grace_s
         self.status: Optional[int] = None
         self.stopped = False
         self.kill_at: Optional[float] = None
@@ -203,7 +204,7 @@ class Child:
         """Ask it to end, and see to it after the grace; what it still prints is read and dropped, so it can finish."""
         self.stopped = True
         self.signal_group(signal.SIGTERM)
-        self.kill_at = now + STOP_GRACE_S
+        self.kill_at = now + self.grace_s
         self.input.clear()
         self._close_stdin()
 

@@ -17,7 +17,7 @@ import time
 from collections import deque
 from typing import Any, Deque, Dict, List
 
-from specconsole.remote.child import PR_SET_CHILD_SUBREAPER, Child, prctl, reason
+from specconsole.remote.child import PR_SET_CHILD_SUBREAPER, STOP_GRACE_S, Child, prctl, reason
 from specconsole.remote.frame import MAGIC, PIECE, VERSION, Header, NoFrame, Splitter, pack
 
 SILENCE_S = 30.0
@@ -32,7 +32,7 @@ KILL_WAIT_S = 0.5
 def main(arguments: Dict[str, Any]) -> int:
     """Serve the console at the other end of standard input and output until it goes."""
     os.chdir("/")  # holds no mount
-    lease = Lease(0, 1, float(arguments.get("silence_s", SILENCE_S)))
+    lease = Lease(0, 1, float(arguments.get("silence_s", SILENCE_S)), float(arguments.get("grace_s", STOP_GRACE_S)))
     try:
         lease.serve()
     finally:
@@ -43,10 +43,11 @@ def main(arguments: Dict[str, Any]) -> int:
 class Lease:
     """The children and the two ways between them and the console."""
 
-    def __init__(self, source: int, sink: int, silence_s: float) -> None:
+    def __init__(self, source: int, sink: int, silence_s: float, grace_s: float) -> None:
         self.source = source
         self.sink = sink
         self.silence_s = silence_s
+        self.grace_s = grace_s
         self.children: Dict[int, Child] = {}
         self.splitter = Splitter()
         self.queue: Deque[memoryview] = deque()
@@ -190,7 +191,7 @@ class Lease:
 
     def _start(self, header: Header) -> None:
         try:
-            child = Child(header, self.send)
+            child = Child(header, self.send, self.grace_s)
         except (OSError, ValueError, TypeError) as error:
             self.send(dict(reason(error), op="fail", id=header.get("id")))
             return

@@ -54,9 +54,9 @@ class Client(asyncssh.SSHClient):
         }
         if hop.bind_address:
             options["local_addr"] = (hop.bind_address, 0)
-        # The error stream of a proxy command would be taken for the host's own bytes.
+        # The library takes a proxy command's error stream for the host's own bytes, and its end for the link's.
         if hop.proxy_command and not tunnel:
-            options["proxy_command"] = ["/bin/sh", "-c", f"exec {hop.proxy_command} 2>/dev/null"]
+            options["proxy_command"] = ["/bin/sh", "-c", f"exec 3>&2 2>/dev/null; exec {hop.proxy_command}"]
         return await asyncssh.connect(
             hop.host,
             hop.port,
