@@ -35,7 +35,8 @@ from specconsole.stream import merged
 EARLIER_S = 5.0
 """A server that began this much before the unit is another one; stamps of process starts are good to a second."""
 AGAIN_S = 0.5
-READ_ONLY = "generation not tried: read-only"
+NOT_TRIED = "generation not tried"
+READ_ONLY = f"{NOT_TRIED}: read-only"
 
 Seen = tuple[Unit, ...] | list[LogRecord] | EngineSnapshot
 
@@ -51,6 +52,8 @@ class Follower:
     attempt: Attempt | None = None
     watched: str = ""
     """The invocation whose server was seen not to answer yet."""
+    models: Sequence[str] = ()
+    """What the server may be asked for."""
 
     def now(self) -> float:
         """Seconds since the epoch by the host's clock."""
@@ -70,54 +73,54 @@ class Follower:
             if self.attempt:
                 self.attempt = load.feed(self.attempt, record)
 
-    async def engine(self, seen: EngineSnapshot) -> None:
-        """Take in what the server says; when it answers, try to generate one token. Raises nothing of the link."""
+    def engine(self, seen: EngineSnapshot) -> None:
+        """Take in what the server says."""
         attempt = self.attempt
         if attempt is None or attempt.stage in (Stage.READY, Stage.FAILED) or not self._ours(attempt, seen):
             return
         if seen.health is Health.WRONG:
             self.attempt = replace(attempt, note=seen.reason)
-            return
-        if seen.health is not Health.ANSWERING:
+        elif seen.health is not Health.ANSWERING:
             self.watched = attempt.invocation
-            return
-        attempt = load.answering(attempt, self.now(), watched=self.watched == attempt.invocation)
-        if self.host.read_only:
-            self.attempt = replace(attempt, note=READ_ONLY)
-            return
-        self.attempt = attempt
-        await self._prove(seen)
+        else:
+            self.models = tuple(model.id for model in seen.models) or self.unit.serving.served_names
+            note = READ_ONLY if self.host.read_only else attempt.note
+            answering = load.answering(attempt, self.now(), watched=self.watched == attempt.invocation)
+            self.attempt = replace(answering, note=note)
+
+    @property
+    def unproven(self) -> bool:
+        """The server answers, and generating a token was neither tried with an answer nor ruled out."""
+        attempt = self.attempt
+        return attempt is not None and attempt.stage is Stage.ANSWERING and not attempt.note.startswith(NOT_TRIED)
 
     def _ours(self, attempt: Attempt, seen: EngineSnapshot) -> bool:
         if seen.started is None or attempt.started is None:
             return True
         return seen.started >= attempt.started - EARLIER_S
 
-    async def _prove(self, seen: EngineSnapshot) -> None:
-        names = [model.id for model in seen.models] or list(self.unit.serving.served_names)
-        if not names:
-            self.attempt = self._noted("generation not tried: the model's name is not known")
+    async def prove(self) -> None:
+        """Try to generate one token; while the link is down nothing is known, and the next answer tries again."""
+        assert self.attempt
+        if not self.models:
+            self.attempt = replace(self.attempt, note=f"{NOT_TRIED}: the model's name is not known")
             return
         try:
             async with EngineClient(self.host, self.unit.serving.endpoint, self.api_key) as client:
-                proof = await health.prove(client, names[0])
+                proof = await health.prove(client, self.models[0])
         except LinkLost:
-            return  # nothing is known; the next answer tries again
+            return
         if proof.ok:
-            assert self.attempt
             self.attempt = load.ready(replace(self.attempt, note=""), self.now())
         else:
-            self.attempt = self._noted(proof.reason if proof.ok is None else f"generation failed: {proof.reason}")
-
-    def _noted(self, note: str) -> Attempt:
-        assert self.attempt
-        return replace(self.attempt, note=note)
+            note = f"{NOT_TRIED}: {proof.reason}" if proof.ok is None else f"generation failed: {proof.reason}"
+            self.attempt = replace(self.attempt, note=note)
 
 
 def settled(attempt: Attempt) -> bool:
     """No more can come of this start for a watcher: ready, failed, or answering where generation may not be tried."""
     return attempt.stage in (Stage.READY, Stage.FAILED) or (
-        attempt.stage is Stage.ANSWERING and attempt.note.lower().startswith("generation not tried")
+        attempt.stage is Stage.ANSWERING and attempt.note.startswith(NOT_TRIED)
     )
 
 
@@ -146,7 +149,11 @@ async def follow(
     async with aclosing(sources) as seen:
         async for batch in seen:
             for item in batch:
-                await _take(follower, item)
+                _take(follower, item)
+                if follower.attempt and follower.attempt != told:
+                    yield (told := follower.attempt)
+            if isinstance(batch[-1], EngineSnapshot) and follower.unproven:
+                await follower.prove()
                 if follower.attempt and follower.attempt != told:
                     yield (told := follower.attempt)
 
@@ -160,9 +167,9 @@ async def _begin(host: Host, unit: Unit, clock: Clock) -> Begin:
             await clock.sleep(AGAIN_S)
 
 
-async def _take(follower: Follower, item: Seen) -> None:
+def _take(follower: Follower, item: Seen) -> None:
     if isinstance(item, EngineSnapshot):
-        await follower.engine(item)
+        follower.engine(item)
     elif isinstance(item, tuple):
         follower.units(item)
     else:

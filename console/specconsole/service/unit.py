@@ -15,6 +15,8 @@ class Role(Enum):
     """No speculation."""
     VARIANT = "variant"
     """With speculative decoding."""
+    UNKNOWN = "unknown"
+    """Its command could not be read in full, so that speculation may be on or off."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +54,15 @@ class Serving:
     log_file: str | None = None
     """Where the unit's output goes when it is not the journal (StandardOutput=file:, append:, or a redirect)."""
     image: str | None = None
+    unknown: tuple[str, ...] = ()
+    """What the command leaves open, in words: "speculation", "model", "port", "TLS", "parallelism"."""
 
     @property
     def role(self) -> Role:
-        """Baseline without speculation, else variant."""
-        return Role.VARIANT if self.speculation else Role.BASELINE
+        """Variant with speculation, baseline without; unknown where the command does not tell."""
+        if self.speculation:
+            return Role.VARIANT
+        return Role.UNKNOWN if "speculation" in self.unknown else Role.BASELINE
 
     @property
     def parallelism(self) -> str:
@@ -120,6 +126,16 @@ class Unit:
     """Units that serve the same model share a group: baseline and variants."""
     label: str = ""
     """A short name from the profile, or made from the unit's."""
+    stated_role: Role | None = None
+    """Its role by the profile, for where the command does not tell."""
+    version: str | None = None
+    """vLLM's version, from the installed package or the image's tag, without running anything; None: not known."""
+
+    @property
+    def role(self) -> Role:
+        """By its command; where that does not tell, by the profile."""
+        told = self.serving.role
+        return self.stated_role or told if told is Role.UNKNOWN else told
 
     @property
     def key(self) -> str:

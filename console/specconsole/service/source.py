@@ -1,0 +1,202 @@
+"""A unit's effective commands and environment: from its files by systemd's rules, checked against what systemd says.
+
+`systemctl show` joins words by blanks, so that a JSON with blanks in it cannot be told from several words. The unit files
+tell, and where the two disagree (a file that changed since it was loaded, a specifier beyond us) D-Bus decides.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from specconsole.errors import CommandFailed, DeadlineExceeded
+from specconsole.host.base import Host, HostFacts
+from specconsole.service import environment, files, quoting, systemd, unitfile
+from specconsole.service.account import ROOT, Account, accounts
+from specconsole.service.quoting import Command
+from specconsole.service.systemd import Block, Manager
+from specconsole.service.unitfile import Settings
+
+_LOGS_TO = re.compile(r"(?:file|append|truncate):(/.*)")
+_LISTED = re.compile(r"(.*) \(ignore_errors=(yes|no)\)\Z")
+_HEX = re.compile(r"\\x([0-9a-f]{2})")
+
+
+@dataclass(frozen=True)
+class Source:
+    """What systemd would run for a unit."""
+
+    commands: tuple[tuple[str, ...], ...]
+    """The commands of ExecStart, with specifiers and variables put in."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    complete: bool = True
+    """The environment is known in full: a variable that is not in it is empty."""
+    folder: str = "/"
+    log_file: str | None = None
+
+
+async def sources(host: Host, facts: HostFacts, manager: Manager, blocks: Sequence[Block]) -> dict[str, Source]:
+    """Read the commands of units, given their properties `systemd.FILES`. Raises LinkLost."""
+    paths = {path for block in blocks for path in _unit_files(block)}
+    texts = await files.read(host, paths)
+    settings = {systemd.last(block, "Id"): _settings(block, texts) for block in blocks}
+    users = {found.last("User") for found in settings.values() if found} - {"", ROOT.name}
+    known = await accounts(host, users)
+    drafts = []
+    for block in blocks:
+        name = systemd.last(block, "Id")
+        found = settings[name]
+        account = known.get(found.last("User") if found else "")
+        drafts.append(_Draft(name, block, found, manager, facts, account))
+    env_files = await files.read(host, {path for draft in drafts for path, _ in draft.env_files})
+    return {draft.name: await _source(host, draft, env_files) for draft in drafts}
+
+
+@dataclass
+class _Draft:
+    """A unit on its way to a `Source`."""
+
+    name: str
+    block: Block
+    settings: Settings | None
+    """None: the unit's files are not readable."""
+    manager: Manager
+    facts: HostFacts
+    account: Account | None
+
+    def resolve(self, text: str) -> str:
+        return quoting.resolve(text, specifiers(self.name, self.manager, self.facts, self.block))
+
+    @property
+    def env_files(self) -> list[tuple[str, bool]]:
+        """Path, and whether it may be missing."""
+        if self.settings:
+            values = map(self.resolve, self.settings.all("EnvironmentFile"))
+            return [(value.removeprefix("-"), value.startswith("-")) for value in values]
+        listed = (_LISTED.match(value) for value in self.block.get("EnvironmentFiles", []))
+        return [(found[1], found[2] == "yes") for found in listed if found]
+
+    @property
+    def assigned(self) -> dict[str, str]:
+        if self.settings:
+            return environment.assignments([self.resolve(word) for word in self.settings.words("Environment")])
+        try:
+            return environment.assignments(quoting.split(systemd.last(self.block, "Environment")))
+        except ValueError:
+            return {}
+
+
+async def _source(host: Host, draft: _Draft, texts: Mapping[str, str | None]) -> Source:
+    account = draft.account or (ROOT if draft.manager.name == "system" else None)
+    base = account.environment if account else {"HOME": draft.manager.home, "USER": draft.manager.user}
+    read = [environment.parse_file(texts.get(path) or "") for path, _ in draft.env_files]
+    env = environment.merged(base, draft.assigned, *read)
+    settings = draft.settings
+    complete = (
+        draft.manager.name == "system"
+        and all(optional or texts.get(path) is not None for path, optional in draft.env_files)
+        and settings is not None
+        and not settings.all("PassEnvironment")
+    )
+    commands = _checked(draft) or await _from_bus(host, draft) or _from_shown(draft.block)
+    expanded = [command.argv if ":" in command.prefixes else quoting.expand(command.argv, env) for command in commands]
+    folder = draft.resolve(settings.last("WorkingDirectory")).removeprefix("-") if settings else ""
+    output = _LOGS_TO.match(
+        draft.resolve(settings.last("StandardOutput")) if settings else systemd.last(draft.block, "StandardOutput")
+    )
+    return Source(
+        tuple(map(tuple, expanded)),
+        env,
+        complete,
+        (account or ROOT).home if folder == "~" else folder or "/",
+        output[1] if output else None,
+    )
+
+
+def _unit_files(block: Block) -> list[str]:
+    fragment = systemd.last(block, "FragmentPath")
+    drop_ins = [
+        _HEX.sub(lambda found: chr(int(found[1], 16)), path) for path in systemd.last(block, "DropInPaths").split()
+    ]
+    return [path for path in (fragment, *drop_ins) if path and path != "/dev/null"]
+
+
+def _settings(block: Block, texts: Mapping[str, str | None]) -> Settings | None:
+    found = [texts.get(path) for path in _unit_files(block)]
+    readable = [text for text in found if text is not None]
+    return unitfile.parse(*readable) if readable and len(readable) == len(found) else None
+
+
+def _checked(draft: _Draft) -> list[Command]:
+    """The files' commands, if they are what systemd has loaded; else none."""
+    if draft.settings is None:
+        return []
+    commands = [
+        Command(tuple(map(draft.resolve, command.argv)), command.prefixes) for command in draft.settings.commands()
+    ]
+    shown = systemd.shown_argv(draft.block)
+    same = len(shown) == len(commands) and all(
+        text.endswith(" ".join(command.argv["@" in command.prefixes :]))
+        for text, command in zip(shown, commands, strict=True)
+    )
+    return commands if same else []
+
+
+async def _from_bus(host: Host, draft: _Draft) -> list[Command]:
+    try:
+        done = await host.run(systemd.exact_argv(draft.manager, draft.name))
+        return [Command((entry[0], *entry[1][1:])) for entry in json.loads(done.text)["data"]]
+    except (CommandFailed, DeadlineExceeded, ValueError, LookupError, TypeError):
+        return []
+
+
+def _from_shown(block: Block) -> list[Command]:
+    """The last resort: blanks split words, except within the brackets of a JSON."""
+    commands = []
+    for path, text in zip(systemd.shown_path(block), systemd.shown_argv(block), strict=True):
+        words: list[str] = []
+        for part in text.split(" "):
+            is_open = words and sum(words[-1].count(c) for c in "{[") > sum(words[-1].count(c) for c in "}]")
+            words = [*words[:-1], f"{words[-1]} {part}"] if is_open else [*words, part]
+        commands.append(Command((path, *words[1:])))
+    return commands
+
+
+def specifiers(name: str, manager: Manager, facts: HostFacts, block: Block) -> dict[str, str]:
+    """What `%x` means in a unit's file, as far as it is known here."""
+    stem = name.removesuffix(".service")
+    prefix, _, instance = stem.partition("@")
+    system = manager.name == "system"
+    fragment = systemd.last(block, "FragmentPath")
+    return {
+        "n": name,
+        "N": stem,
+        "p": prefix,
+        "P": _unescape(prefix),
+        "i": instance,
+        "I": _unescape(instance),
+        "j": prefix.rpartition("-")[2],
+        "J": _unescape(prefix.rpartition("-")[2]),
+        "f": "/" + _unescape(instance or prefix).lstrip("/"),
+        "y": fragment,
+        "Y": fragment.rpartition("/")[0],
+        "h": manager.home,
+        "u": manager.user,
+        "U": str(manager.uid),
+        "t": manager.runtime,
+        "H": facts.hostname,
+        "l": facts.hostname.partition(".")[0],
+        "b": facts.boot_id.replace("-", ""),
+        "S": "/var/lib" if system else f"{manager.home}/.local/state",
+        "C": "/var/cache" if system else f"{manager.home}/.cache",
+        "L": "/var/log" if system else f"{manager.home}/.local/state/log",
+        "E": "/etc" if system else f"{manager.home}/.config",
+        "T": "/tmp",  # noqa: S108  what the specifier means
+        "V": "/var/tmp",  # noqa: S108
+    }
+
+
+def _unescape(text: str) -> str:
+    return _HEX.sub(lambda found: chr(int(found[1], 16)), text.replace("-", "/"))

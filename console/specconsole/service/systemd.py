@@ -1,0 +1,207 @@
+"""systemctl's questions and answers; one function per command line, one per kind of output.
+
+Only monotonic stamps are asked for: numbers in every version and every locale, so that `--timestamp=unix` (248 and later)
+is not needed. The host's /proc/uptime turns them into ages that no clock skew touches.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from specconsole.service.unit import UnitState
+
+STATE = (
+    *("Id", "LoadState", "UnitFileState", "ActiveState", "SubState", "Result", "MainPID", "NRestarts"),
+    *("ExecMainCode", "ExecMainStatus", "ExecMainStartTimestampMonotonic", "StateChangeTimestampMonotonic"),
+    *("ActiveEnterTimestampMonotonic", "InactiveEnterTimestampMonotonic", "InvocationID", "ControlGroup"),
+    *("CPUUsageNSec", "StatusText", "NeedDaemonReload", "Job"),
+)
+"""What `state` reads."""
+FILES = ("Description", "FragmentPath", "DropInPaths", "ExecStart", "Environment", "EnvironmentFiles", "StandardOutput")
+SEARCHED = ("Id", "LoadState", "ExecStart", "FragmentPath")
+LOADED_AT = "UnitsLoadTimestampMonotonic"
+"""Of the manager: moves with each daemon-reload (systemd 250 and later)."""
+
+_UNSET = ("", "[not set]", "infinity", "18446744073709551615", "[n/a]")
+_ENDS = {"1": "exited", "2": "killed", "3": "dumped"}
+_EXEC = re.compile(r"\{ path=(?P<path>.*?) ; argv\[\]=(?P<argv>.*) ; ignore_errors=\w+ ; start_time=")
+_ESCAPED = re.compile(r"[^A-Za-z0-9]")
+
+Block = dict[str, list[str]]
+"""The properties of one unit; a property that is printed several times has several values."""
+
+
+@dataclass(frozen=True)
+class Manager:
+    """A systemd instance, and how its systemctl is called."""
+
+    name: str = "system"
+    """system, or user:NAME."""
+    home: str = "/root"
+    user: str = "root"
+    uid: int = 0
+    prefix: tuple[str, ...] = ()
+    """Words before systemctl and busctl."""
+    scope: tuple[str, ...] = ()
+    """Their option that picks the manager."""
+
+    @property
+    def runtime(self) -> str:
+        """What the specifier %t means."""
+        return "/run" if self.name == "system" else f"/run/user/{self.uid}"
+
+
+def user_manager(user: str, uid: int, gid: int, home: str, *, as_root: bool) -> Manager:
+    """A user's manager.
+
+    As root we become the user: `--machine=USER@` would do too, but opens a PAM session and a transient unit for each
+    call, which at two polls a second floods the host's journal.
+    """
+    become = ("setpriv", f"--reuid={uid}", f"--regid={gid}", "--init-groups") if as_root and uid != 0 else ()
+    prefix = (*become, "env", f"XDG_RUNTIME_DIR=/run/user/{uid}")
+    return Manager(f"user:{user}", home, user, uid, prefix, ("--user",))
+
+
+def list_unit_files(manager: Manager) -> list[str]:
+    """Every service that has a unit file."""
+    return _systemctl(manager, "list-unit-files", "--type=service", *_PLAIN)
+
+
+def list_units(manager: Manager) -> list[str]:
+    """Every service that is loaded: instances of templates and transient ones are only here."""
+    return _systemctl(manager, "list-units", "--type=service", "--all", "--full", *_PLAIN)
+
+
+def list_jobs(manager: Manager) -> list[str]:
+    """What waits or runs: number, unit, kind, state."""
+    return _systemctl(manager, "list-jobs", *_PLAIN)
+
+
+def show(manager: Manager, names: Sequence[str], properties: Iterable[str]) -> list[str]:
+    """Properties of units; a unit that is not loaded is read from its file for the answer."""
+    return _systemctl(manager, "show", "--no-pager", f"--property={','.join(properties)}", "--", *names)
+
+
+def show_manager(manager: Manager, *properties: str) -> list[str]:
+    """Properties of the manager itself."""
+    return _systemctl(manager, "show", "--no-pager", f"--property={','.join(properties)}")
+
+
+def exact_argv(manager: Manager, unit: str) -> list[str]:
+    """ExecStart from D-Bus as JSON: the one way to get words that `systemctl show` joins by blanks."""
+    path = "/org/freedesktop/systemd1/unit/" + bus_label(unit)
+    where = ("org.freedesktop.systemd1", path, "org.freedesktop.systemd1.Service", "ExecStart")
+    return [*manager.prefix, "busctl", *manager.scope, "--json=short", "get-property", *where]
+
+
+_PLAIN = ("--no-legend", "--no-pager", "--plain")
+
+
+def _systemctl(manager: Manager, *words: str) -> list[str]:
+    return [*manager.prefix, "systemctl", *manager.scope, *words]
+
+
+def bus_label(name: str) -> str:
+    """A unit's name as a D-Bus path has it: all but letters and digits, and a digit in front, as _XX."""
+    escaped = _ESCAPED.sub(lambda found: "".join(f"_{byte:02x}" for byte in found[0].encode()), name)
+    return f"_{ord(escaped[0]):02x}{escaped[1:]}" if escaped[:1].isdigit() else escaped
+
+
+def names(text: str) -> list[str]:
+    """The units of a list, templates left out: they cannot be asked for."""
+    found = (line.lstrip(" ●*×↻○").partition(" ")[0] for line in text.splitlines())
+    return [name for name in found if name.endswith(".service") and not name.endswith("@.service")]
+
+
+def blocks(text: str) -> list[Block]:
+    """The units of a `systemctl show`, in the order in which they were asked for."""
+    found: list[Block] = [{}]
+    key = ""
+    for line in text.splitlines():
+        if not line:
+            found.append({})
+            continue
+        name, equals, value = line.partition("=")
+        if equals and name.isalnum():
+            key = name
+            found[-1].setdefault(key, []).append(value)
+        elif key in found[-1]:
+            found[-1][key][-1] += f"\n{line}"
+    return [block for block in found if block]
+
+
+def last(block: Block, key: str) -> str:
+    """A property's value; "" where it is not printed."""
+    return block.get(key, [""])[-1]
+
+
+def number(block: Block, key: str) -> int | None:
+    """A property as a whole number; None for each of systemd's ways to say unset."""
+    value = last(block, key)
+    return None if value in _UNSET or not value.lstrip("-").isdigit() else int(value)
+
+
+def shown_argv(block: Block) -> list[str]:
+    """The commands of ExecStart, each as words joined by blanks."""
+    return [found["argv"] for value in block.get("ExecStart", []) if (found := _EXEC.search(value))]
+
+
+def shown_path(block: Block) -> list[str]:
+    """The programs of ExecStart."""
+    return [found["path"] for value in block.get("ExecStart", []) if (found := _EXEC.search(value))]
+
+
+def jobs(text: str) -> dict[str, str]:
+    """Kind of job by unit."""
+    rows = (line.split() for line in text.splitlines())
+    return {row[1]: row[2] for row in rows if len(row) == 4 and row[0].isdigit()}
+
+
+def uptime(text: str) -> float | None:
+    """Seconds since boot, from /proc/uptime."""
+    first = text.partition(" ")[0]
+    return float(first) if first.replace(".", "", 1).isdigit() else None
+
+
+def state(block: Block, mono: float | None, job: str = "") -> UnitState:
+    """A unit's state; `mono` is the host's boot clock when it was read."""
+    active = last(block, "ActiveState")
+    pid, code = number(block, "MainPID"), last(block, "ExecMainCode")
+    cpu = number(block, "CPUUsageNSec")
+    since = _seconds(block, _SINCE.get(active, "StateChangeTimestampMonotonic"))
+    return UnitState(
+        load=last(block, "LoadState"),
+        active=active,
+        sub=last(block, "SubState"),
+        result=last(block, "Result"),
+        main_pid=pid or None,
+        restarts=number(block, "NRestarts"),
+        exit_code=_ENDS.get(code),
+        exit_status=number(block, "ExecMainStatus") if code in _ENDS else None,
+        since_s=None if mono is None or since is None else max(mono - since, 0.0),
+        mono=mono,
+        invocation=last(block, "InvocationID"),
+        enabled=last(block, "UnitFileState"),
+        need_reload=last(block, "NeedDaemonReload") == "yes",
+        status_text=last(block, "StatusText"),
+        cgroup=last(block, "ControlGroup"),
+        cpu_s=None if cpu is None else cpu / 1e9,
+        started_mono=_seconds(block, "ExecMainStartTimestampMonotonic"),
+        job=job,
+    )
+
+
+_SINCE = {
+    "active": "ActiveEnterTimestampMonotonic",
+    "reloading": "ActiveEnterTimestampMonotonic",
+    "inactive": "InactiveEnterTimestampMonotonic",
+    "failed": "InactiveEnterTimestampMonotonic",
+}
+
+
+def _seconds(block: Block, key: str) -> float | None:
+    """A monotonic stamp in seconds; None where it never happened since boot, which systemd prints as 0."""
+    stamp = number(block, key)
+    return stamp / 1e6 if stamp else None
