@@ -35,7 +35,7 @@ from specconsole.stream import merged
 EARLIER_S = 5.0
 """A server that began this much before the unit is another one; stamps of process starts are good to a second."""
 AGAIN_S = 0.5
-NOT_TRIED = "generation not tried"
+NOT_TRIED, NOT_PROVEN = "generation not tried", "generation not proven"
 READ_ONLY = f"{NOT_TRIED}: read-only"
 
 Seen = tuple[Unit, ...] | list[LogRecord] | EngineSnapshot
@@ -92,7 +92,11 @@ class Follower:
     def unproven(self) -> bool:
         """The server answers, and generating a token was neither tried with an answer nor ruled out."""
         attempt = self.attempt
-        return attempt is not None and attempt.stage is Stage.ANSWERING and not attempt.note.startswith(NOT_TRIED)
+        return (
+            attempt is not None
+            and attempt.stage is Stage.ANSWERING
+            and not attempt.note.startswith((NOT_TRIED, NOT_PROVEN))
+        )
 
     def _ours(self, attempt: Attempt, seen: EngineSnapshot) -> bool:
         if seen.started is None or attempt.started is None:
@@ -113,14 +117,14 @@ class Follower:
         if proof.ok:
             self.attempt = load.ready(replace(self.attempt, note=""), self.now())
         else:
-            note = f"{NOT_TRIED}: {proof.reason}" if proof.ok is None else f"generation failed: {proof.reason}"
+            note = f"{NOT_PROVEN}: {proof.reason}" if proof.ok is None else f"generation failed: {proof.reason}"
             self.attempt = replace(self.attempt, note=note)
 
 
 def settled(attempt: Attempt) -> bool:
     """No more can come of this start for a watcher: ready, failed, or answering where generation may not be tried."""
     return attempt.stage in (Stage.READY, Stage.FAILED) or (
-        attempt.stage is Stage.ANSWERING and attempt.note.startswith(NOT_TRIED)
+        attempt.stage is Stage.ANSWERING and attempt.note.startswith((NOT_TRIED, NOT_PROVEN))
     )
 
 
