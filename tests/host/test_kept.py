@@ -12,7 +12,7 @@ import pytest
 from specconsole.errors import HostError, LinkLost, LinkRefused
 from specconsole.host.base import Completed, Endpoint, HostFacts, LinkKind, Process, Program, Rights
 from specconsole.host.kept import BACKOFF_S, KeptHost
-from specconsole.host.line import Echo
+from specconsole.host.line import Echo, Note
 from tests.fakes import FACTS, FakeClock, settle
 
 
@@ -20,7 +20,7 @@ class FakeLine:
     def __init__(self, clock: FakeClock, facts: HostFacts = FACTS) -> None:
         self.clock = clock
         self.facts = facts
-        self.notes = ("a note",)
+        self.notes = (Note("ssh", "a note"),)
         self.echo: Echo | None = Echo(0.2, 1.5)
         self.answers = True
         self.heard_at = clock.monotonic()
@@ -81,7 +81,7 @@ async def test_an_open_host_is_up_with_its_round_trip_and_its_skew(clock: FakeCl
     host, _ = await opened(clock)
     assert (host.link.kind, host.link.round_trip_s) == (LinkKind.UP, 0.2)
     assert (await host.up()).clock_skew_s == 1.5
-    assert host.notes == ("a note",)
+    assert host.notes == (Note("ssh", "a note"),)
     await host.close()
     assert host.link.kind is LinkKind.CLOSED
 

@@ -94,7 +94,7 @@ async def test_without_python_commands_run_one_by_one(
     try:
         facts = await host.up()
         assert facts.python is None
-        assert any("No Python of 3.8" in note for note in host.notes)
+        assert any("no Python of 3.8" in note.text for note in host.notes)
         assert (await host.run(["printf", "%s|", "a b", "c'd", "e\\f", "!g\n"])).text == "a b|c'd|e\\f|!g\n|"
         assert (await host.run(["cat"], stdin=b"x" * 300_000)).stdout == b"x" * 300_000
         assert (await host.run(["sh", "-c", 'echo "$LC_ALL"; exit 3'])).status == 3

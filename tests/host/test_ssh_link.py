@@ -44,7 +44,7 @@ async def test_two_jumps_each_with_its_own_checks_and_questions(own_home: Path) 
         assert (await host.run(["echo", "hi"])).text == "hi\n"
         assert (first.rules.logins, second.rules.logins, inner.rules.logins) == (["me"], ["ops"], ["root"])
         assert OTHER.get_fingerprint() in asker.asked[1].context
-        assert any(OTHER.get_fingerprint() in note for note in host.notes)
+        assert any(OTHER.get_fingerprint() in note.text for note in host.notes)
         # A session on each jump turns its Nagle off; until then small packets wait.
         assert first.rules.commands == ["true"]
         assert second.rules.commands == ["true"]

@@ -13,7 +13,7 @@ from specconsole.host.bare import BareLine
 from specconsole.host.base import Completed, Endpoint, HostFacts, Process, Program, Rights
 from specconsole.host.blob import interpreter_argv
 from specconsole.host.lease import Lease, NotStarted
-from specconsole.host.line import Echo, Line
+from specconsole.host.line import Echo, Line, Note
 from specconsole.host.machine import Machine, NotForwarded
 from specconsole.host.relay import Streams, over_lease
 from specconsole.text import one_line
@@ -32,7 +32,7 @@ async def arrive(machine: Machine, clock: Clock, name: str, *, silence_s: float 
     found = await look(machine, name)
     notes = list(machine.notes)
     if found.uid != 0 and not found.sudo:
-        notes.append(f"No rights to change anything: sudo -n says {found.sudo_reason or 'no'!r}.")
+        notes.append(Note("rights", f"sudo -n says: {found.sudo_reason or 'no'}"))
     lease, rights = await _lease(machine, found, clock, name, silence_s, notes)
     facts = HostFacts(
         hostname=found.hostname,
@@ -80,14 +80,15 @@ async def look(machine: Machine, name: str) -> survey.Survey:
 
 
 async def _lease(
-    machine: Machine, found: survey.Survey, clock: Clock, name: str, silence_s: float, notes: list[str]
+    machine: Machine, found: survey.Survey, clock: Clock, name: str, silence_s: float, notes: list[Note]
 ) -> tuple[Lease | None, Rights]:
     own = Rights.ROOT if found.uid == 0 else Rights.USER
+    if not found.python and not found.whole:
+        notes.append(Note("python", f"{name} did not say within {SURVEY_DEADLINE_S:.0f} s which Python it has."))
+        return None, Rights.SUDO if found.sudo else own
     if not found.python:
         have = ", ".join(f"{path} is {version}" for version, path in found.pythons) or "there is none"
-        notes.append(
-            f"No Python of 3.8 or newer on {name} ({have}): no GPU probe, and followers are renewed every 45 s."
-        )
+        notes.append(Note("python", f"There is no Python of 3.8 or newer on {name} ({have})."))
         return None, Rights.SUDO if found.sudo else own
     argv = interpreter_argv(found.python[1])
     ways = [(own, argv)] if not found.sudo else [(Rights.SUDO, ["sudo", "-n", *argv]), (own, argv)]
@@ -98,7 +99,7 @@ async def _lease(
         except NotStarted as error:
             await lease.close()
             how = "with sudo " if rights is Rights.SUDO else ""
-            notes.append(f"{found.python[1]} did not start our programs {how}on {name}: {error.title}")
+            notes.append(Note("python", f"{found.python[1]} did not start our programs {how}on {name}: {error.title}"))
             continue
         return lease, rights
     return None, Rights.SUDO if found.sudo else own
@@ -107,7 +108,7 @@ async def _lease(
 class LeaseLine:
     """Implements `host.line.Line` over a machine and a lease on it."""
 
-    def __init__(self, machine: Machine, lease: Lease, facts: HostFacts, notes: tuple[str, ...]) -> None:
+    def __init__(self, machine: Machine, lease: Lease, facts: HostFacts, notes: tuple[Note, ...]) -> None:
         self._machine = machine
         self._lease = lease
         self.facts = facts

@@ -17,7 +17,7 @@ from specconsole.errors import CommandFailed, DeadlineExceeded, HostError, LinkL
 from specconsole.host.base import Completed, Endpoint, Exit, HostFacts, Program, Rights
 from specconsole.host.channel import Channel
 from specconsole.host.lease import KEPT_BYTES
-from specconsole.host.line import Echo
+from specconsole.host.line import Echo, Note
 from specconsole.host.machine import Machine
 from specconsole.host.relay import Streams
 from specconsole.text import one_line
@@ -41,7 +41,7 @@ def command_line(argv: Sequence[str], rights: Rights, seconds: float) -> bytes:
 class BareLine:
     """Implements `host.line.Line` by single commands."""
 
-    def __init__(self, machine: Machine, facts: HostFacts, notes: tuple[str, ...], clock: Clock, host: str) -> None:
+    def __init__(self, machine: Machine, facts: HostFacts, notes: tuple[Note, ...], clock: Clock, host: str) -> None:
         self._machine = machine
         self._clock = clock
         self._host = host

@@ -10,7 +10,7 @@ from dataclasses import replace
 from specconsole.clock import Clock
 from specconsole.errors import LinkLost, LinkRefused, NotPermitted
 from specconsole.host.base import Completed, Endpoint, HostFacts, Link, LinkKind, Process, Program, Rights
-from specconsole.host.line import Dialer, Line
+from specconsole.host.line import Dialer, Line, Note
 from specconsole.stream import Latest
 
 BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
@@ -60,7 +60,7 @@ class KeptHost:
         return replace(self._facts, clock_skew_s=echo.skew_s) if self._facts and echo else self._facts
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a person should know of how the link came about: ignored options, accepted keys, missing rights."""
         return self._line.notes if self._line else ()
 

@@ -20,6 +20,16 @@ class Echo:
     """The host's clock less ours, in seconds, without half the round trip."""
 
 
+@dataclass(frozen=True)
+class Note:
+    """What a person should know of how a line came about."""
+
+    topic: str
+    """ssh: an option that is ignored; key: a host key that was accepted; rights; python."""
+    text: str
+    """One sentence or two; parts of it may come from the host."""
+
+
 class Line(Protocol):
     """A connection that works until it breaks, once."""
 
@@ -29,8 +39,8 @@ class Line(Protocol):
         ...
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What a person should know of how this line came about: each one sentence."""
+    def notes(self) -> tuple[Note, ...]:
+        """What a person should know of how this line came about."""
         ...
 
     def ping(self) -> None:

@@ -11,7 +11,7 @@ from specconsole.host.arrival import arrive
 from specconsole.host.base import Endpoint
 from specconsole.host.channel import LocalChannel
 from specconsole.host.kept import KeptHost
-from specconsole.host.line import Line
+from specconsole.host.line import Line, Note
 from specconsole.host.machine import NotForwarded
 
 
@@ -37,7 +37,7 @@ class _LocalDialer:
 class LocalMachine:
     """Processes and sockets of this machine; implements `host.machine.Machine`."""
 
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     async def start(self, argv: Sequence[str]) -> LocalChannel:
         """Start a process; raises LinkLost."""

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from specconsole.host.base import Endpoint
 from specconsole.host.channel import Channel
+from specconsole.host.line import Note
 
 
 class NotForwarded(OSError):
@@ -44,6 +45,6 @@ class Machine(Protocol):
         ...
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What a person should know of the way there: each one sentence."""
+    def notes(self) -> tuple[Note, ...]:
+        """What a person should know of the way there."""
         ...

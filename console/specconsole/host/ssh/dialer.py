@@ -15,7 +15,7 @@ from specconsole.clock import Clock
 from specconsole.errors import LinkLost, LinkRefused
 from specconsole.host.arrival import arrive
 from specconsole.host.kept import KeptHost
-from specconsole.host.line import Line
+from specconsole.host.line import Line, Note
 from specconsole.host.prompts import Prompter
 from specconsole.host.ssh.client import Client
 from specconsole.host.ssh.key import Keys
@@ -73,7 +73,7 @@ class SshDialer:
     async def dial(self) -> Line:
         """As `Dialer.dial`."""
         hops = await asyncio.to_thread(chain, self.where, self.way)
-        machine = SshMachine([note for hop in hops for note in hop.ignored])
+        machine = SshMachine([Note("ssh", text) for hop in hops for text in hop.ignored])
         try:
             for hop in hops:
                 await self._connect(hop, machine)
@@ -95,7 +95,7 @@ class SshDialer:
             except asyncssh.HostKeyNotVerifiable:
                 said = await trust.settle(self.prompter)
                 self.prompter.tell(said)
-                machine.say(said)
+                machine.say(Note("key", said))
             except (asyncssh.Error, OSError, ValueError) as error:
                 raise _why(error, hop, login) from error
             finally:

@@ -13,6 +13,7 @@ import asyncssh
 from specconsole.errors import LinkLost
 from specconsole.host.base import Endpoint
 from specconsole.host.channel import PIECE, Tail
+from specconsole.host.line import Note
 from specconsole.host.machine import NotForwarded
 from specconsole.host.relay import Streams
 from specconsole.host.ssh.client import Client
@@ -25,17 +26,17 @@ HANG_UP_S = 1.0
 class SshMachine:
     """The connections to a host and its jumps; implements `host.machine.Machine`."""
 
-    def __init__(self, notes: list[str]) -> None:
+    def __init__(self, notes: list[Note]) -> None:
         self._notes = notes
         self._connections: list[tuple[asyncssh.SSHClientConnection, Client]] = []
         self._wakers: list[asyncio.Task[None]] = []
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a person should know of the way there."""
         return tuple(self._notes)
 
-    def say(self, note: str) -> None:
+    def say(self, note: Note) -> None:
         """Add a note."""
         self._notes.append(note)
 
