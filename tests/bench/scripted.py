@@ -74,6 +74,7 @@ class ScriptedServer:
             "/v1/models": (200, '{"data": [{"id": "tiny", "root": "/m/tiny", "max_model_len": 2048}]}'),
         }
         self.metrics: Callable[[], str | None] = lambda: None
+        self.tokenize: Callable[[str], list[int]] | None = None
         self.posts: list[tuple[str, dict[str, str], dict[str, Any]]] = []
         """Path, headers and body of each POST."""
         self.posted = threading.Semaphore(0)
@@ -144,6 +145,10 @@ class ScriptedServer:
             return
         while len(body) < int(headers["content-length"]):
             body += sock.recv(65536)
+        if path == "/tokenize":
+            found = self.tokenize(json.loads(body)["prompt"]) if self.tokenize else None
+            self._send(sock, *((200, json.dumps({"tokens": found})) if found is not None else (404, "{}")))
+            return
         with self._lock:
             self.posts.append((path, headers, json.loads(body)))
             script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
@@ -160,6 +165,10 @@ class ScriptedServer:
         status, text = self.documents.get(path, (404, '{"detail": "Not Found"}'))
         if path == "/metrics" and (metrics := self.metrics()) is not None:
             status, text = 200, metrics
+        self._send(sock, status, text)
+
+    @staticmethod
+    def _send(sock: socket.socket, status: int, text: str) -> None:
         body = text.encode()
         sock.sendall(b"HTTP/1.1 %d X\r\ncontent-length: %d\r\n\r\n%s" % (status, len(body), body))
 

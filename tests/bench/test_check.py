@@ -32,7 +32,7 @@ def with_counters(**gained: float) -> BenchRun:
 def test_a_good_run_has_only_facts() -> None:
     remarks = check(made.run(ROWS, drafts=[4, 4, 4]))
     assert {remark.level for remark in remarks} == {Level.FACT}
-    assert {remark.code for remark in remarks} == {"tokens", "tau", "identity", "server", "warm-up"}
+    assert {remark.code for remark in remarks} == {"tokens", "tau", "identity", "server", "warm-up", "forced", "cache"}
 
 
 def test_the_worst_comes_first() -> None:
@@ -109,6 +109,20 @@ def test_unequal_lengths() -> None:
     assert found(run)["lengths"] == (Level.WRONG, "1 request ended before 9 tokens.")
     natural = replace(run, spec=replace(run.spec, ignore_eos=False))
     assert "lengths" not in found(natural)
+
+
+@pytest.mark.parametrize(
+    ("forced", "level", "words"),
+    [
+        ((2, 3), Level.WEAK, "5 of 18 tokens were forced past a natural end"),
+        ((0, 0), Level.FACT, "No answer came to a natural end"),
+        ((0, None), Level.FACT, "is not known"),
+    ],
+)
+def test_tokens_forced_past_a_natural_end(forced: tuple[int | None, ...], level: Level, words: str) -> None:
+    run = made.run([replace(one, forced=count) for one, count in zip(ROWS, forced, strict=True)])
+    assert found(run)["forced"][0] is level
+    assert words in found(run)["forced"][1]
 
 
 def test_the_same_prompt_with_different_token_counts() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from specconsole.remote import drive, drive_rule
 from specconsole.remote.drive_scrape import generated, keep
 from tests.bench.driven import drive as run_drive
 from tests.bench.driven import request
-from tests.bench.scripted import ScriptedServer, reply
+from tests.bench.scripted import CHUNKED, DONE, END, ScriptedServer, chunk, reply, usage
 
 
 class Scripted(drive.Run):
@@ -158,6 +159,28 @@ def test_without_metrics_the_run_goes_on() -> None:
     assert [scrape["text"] for scrape in driven.named("scrape")] == [None, None]
     assert driven.named("scrape")[0]["error"] == "HTTP 404"
     assert driven.named("result")[0]["error"] == ""
+
+
+def with_ids(ids: list[int]) -> list[bytes]:
+    choice = {"index": 0, "delta": {"content": "a"}, "token_ids": ids, "finish_reason": "length"}
+    told = {"choices": [choice], "usage": {"completion_tokens": len(ids)}}
+    return [CHUNKED, chunk(b"data: " + json.dumps(told).encode() + b"\n\n"), chunk(usage(len(ids)) + DONE), END]
+
+
+@pytest.mark.parametrize(("ids", "forced"), [([1, 2, 3], 0), ([1, 9, 3, 9, 5], 3), ([1, 2, 9], 0)])
+def test_tokens_past_a_natural_end_are_counted(ids: list[int], forced: int) -> None:
+    with ScriptedServer([with_ids(ids)]) as server:
+        server.tokenize = lambda text: [9] if text == "<|im_end|>" else [1, 2, 3]
+        driven = run_drive({"endpoint": server.endpoint, "warmup": 0}, request())
+    assert driven.named("result")[0]["forced"] == forced
+
+
+def test_without_a_tokenizer_they_are_unknown() -> None:
+    with ScriptedServer([with_ids([1, 9, 3])]) as server:
+        driven = run_drive({"endpoint": server.endpoint, "warmup": 0}, request())
+        assert driven.named("result")[0]["forced"] is None
+        server.tokenize = lambda _: [1, 2, 3]  # a vocabulary with an end that is not among ours
+        assert run_drive({"endpoint": server.endpoint, "warmup": 0}, request()).named("result")[0]["forced"] is None
 
 
 def test_generated_sums_engines() -> None:

@@ -39,6 +39,8 @@ def test_unknown_is_none_and_never_zero() -> None:
     silent = Result("p/0", "p", 0, ((20 * MS, None), (30 * MS, None)))
     assert silent.tokens is None
     assert silent.tpot_s is None
+    figures = timing([silent, stream("p/1", (1, 2))])
+    assert figures.tokens is figures.stream_tok_s is figures.total_tok_s is None
     nothing = timing([])
     assert nothing.tpot_s is nothing.ttft_s is nothing.tau is nothing.step_s is nothing.stream_tok_s is None
     assert timing([stream("p/0", (1,))]).tpot_s is None

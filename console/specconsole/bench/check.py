@@ -66,6 +66,7 @@ def check(run: BenchRun) -> tuple[Remark, ...]:
         *_failures(run),
         *_usage(run),
         *_lengths(run),
+        *_forced(run),
         *_stamps(run),
         *_server(run, counters),
         *_tau(run, counters),
@@ -117,6 +118,20 @@ def _lengths(run: BenchRun) -> Iterable[Remark]:
     uneven = [prompt for prompt, lengths in inputs.items() if len(lengths) > 1]
     if uneven:
         yield Remark(Level.WEAK, "inputs", f"The same prompt had different lengths: {', '.join(uneven)}.")
+
+
+def _forced(run: BenchRun) -> Iterable[Remark]:
+    if not run.spec.ignore_eos or not run.kept:
+        return
+    forced = [one.forced for one in run.kept if one.forced is not None]
+    if len(forced) < len(run.kept):
+        yield Remark(Level.FACT, "forced", "How many tokens were forced past a natural end is not known.")
+    elif sum(forced):
+        whole = sum(one.tokens or 0 for one in run.kept)
+        text = f"{sum(forced)} of {whole} tokens were forced past a natural end: they flatter n-gram."
+        yield Remark(Level.WEAK, "forced", text)
+    else:
+        yield Remark(Level.FACT, "forced", "No answer came to a natural end before its limit.")
 
 
 def _stamps(run: BenchRun) -> Iterable[Remark]:
@@ -212,8 +227,9 @@ def _tau(run: BenchRun, counters: Counters | None) -> Iterable[Remark]:
 
 def _cache(run: BenchRun, counters: Counters | None) -> Iterable[Remark]:
     share = ratio(counters.cache_hits, counters.cache_queries) if counters else None
-    if share is not None and share > CACHE_SHARE:
-        yield Remark(Level.WEAK, "cache", f"{share * 100:.0f} % of the prompt tokens came from the prefix cache.")
+    if share is not None:
+        level = Level.WEAK if share > CACHE_SHARE else Level.FACT
+        yield Remark(level, "cache", f"{share * 100:.0f} % of the prompt tokens came from the prefix cache.")
     if run.cache == "prefix":
         text = "This server has no cache_salt: each prompt began with eight words of its own to pass the prefix cache."
         yield Remark(Level.FACT, "prefix", text)

@@ -148,6 +148,8 @@ class Book:
         )
         self.run = replace(self.run, identity=identity, started=float(line["at"]), cache=str(line["cache"]))
         self.phase = "warming up"
+        if error := line.get("error"):
+            return f"The server did not say who it is: {one_line(str(error), 200)}"
         return f"Answering: {one_line(identity.model or 'no model', 80)}, vLLM {one_line(identity.version or '?', 40)}"
 
     def _on_scrape(self, line: Mapping[str, Any]) -> None:
@@ -247,6 +249,7 @@ def result_of(line: Mapping[str, Any]) -> Result:
         text=str(line.get("text") or ""),
         text_cut=bool(line.get("text_cut")),
         token_ids=tuple(line.get("token_ids") or ()),
+        forced=line.get("forced"),
     )
 
 

@@ -41,6 +41,8 @@ class Result:
     text: str = ""
     text_cut: bool = False
     token_ids: tuple[int, ...] = ()
+    forced: int | None = None
+    """Tokens after the answer's natural end, which ignore_eos forced; None: not known."""
 
     @property
     def ok(self) -> bool:
@@ -104,7 +106,8 @@ class Timing:
     """The figures of some requests; None where nothing can be said."""
 
     requests: int
-    tokens: int
+    tokens: int | None
+    """None where one of them is not known."""
     ttft_s: float | None
     """Median."""
     ttft_p99_s: float | None
@@ -129,7 +132,8 @@ def timing(results: Iterable[Result]) -> Timing:
     good = [result for result in results if result.ok]
     gaps = [gap for result in good for gap in result.gaps_s]
     later = sum(result.later_tokens for result in good)
-    tokens = sum(result.tokens or 0 for result in good)
+    told = [result.tokens for result in good if result.tokens is not None]
+    tokens = sum(told) if len(told) == len(good) else None
     ttfts = [result.ttft_s for result in good if result.ttft_s is not None]
     steps = sum(len(result.gaps_s) for result in good)
     counted = bool(good) and all(result.counted for result in good)

@@ -117,7 +117,7 @@ GAINS = (
 MORE = (
     _ms("step_mean_ms", "step mean", lambda row: row.timing.step_s),
     _ms("ttft_p99_ms", "TTFT p99", lambda row: row.timing.ttft_p99_s),
-    Column("tokens", "tokens", lambda row: str(row.timing.tokens), lambda row: row.timing.tokens),
+    Column("tokens", "tokens", lambda row: number(row.timing.tokens), lambda row: row.timing.tokens),
     Column("given", "conditional", lambda row: _joined(row.acceptance.conditional), lambda row: _joined(row.acceptance.conditional)),
 )  # fmt: skip
 

@@ -17,12 +17,12 @@ import signal
 import sys
 import threading
 import time
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from specconsole.remote import drive_rule as rule
 from specconsole.remote import drive_stamp
 from specconsole.remote.drive_batch import Batch, Ticker
-from specconsole.remote.drive_http import Capture, Target, get
+from specconsole.remote.drive_http import Capture, Target, get, post
 from specconsole.remote.drive_scrape import scrape
 from specconsole.remote.drive_sse import error_text, read
 
@@ -111,6 +111,7 @@ class Run:
         self.model = ""
         self.salted = False
         self.ids = False
+        self.ends: Optional[Set[int]] = None
         self.scrapes = 0
         self.generated: Optional[float] = None
         self.seen: List[Dict[str, Any]] = []
@@ -134,6 +135,7 @@ class Run:
         self.model = str(models[0].get("id", "")) if models else ""
         self.salted = rule.has_salt(version, self.path)
         self.ids = rule.has_token_ids(version)
+        self.ends = self.find_ends() if self.ids else None
         emit(
             "identity",
             v=VERSION,
@@ -145,6 +147,22 @@ class Run:
             python="%d.%d.%d" % sys.version_info[:3],
             error=self.target.hide(error),
         )
+
+    def find_ends(self) -> Optional[Set[int]]:
+        """The ids of the tokens that end an answer in this vocabulary; None where the server does not tokenize."""
+        ends: Set[int] = set()
+        for text in rule.ENDS:
+            asked = {"model": self.model, "prompt": text, "add_special_tokens": False}
+            try:
+                status, body = post(self.target, "/tokenize", json.dumps(asked).encode())
+                tokens = json.loads(body).get("tokens") if status == 200 else None
+            except (OSError, ValueError, AttributeError):
+                tokens = None
+            if not isinstance(tokens, list):
+                return None
+            if len(tokens) == 1:
+                ends.add(tokens[0])
+        return ends
 
     def capture(self, request: Dict[str, Any]) -> Capture:
         """Make a request ready to send."""
@@ -199,6 +217,8 @@ class Run:
         found["sent_ns"] = capture.sent_ns - self.ticker.began_ns if capture.sent_ns else None
         found["sent_at"] = capture.sent_at
         found["bytes"] = capture.size
+        whole = (found["usage"] or {}).get("completion_tokens") == len(found["token_ids"])
+        found["forced"] = rule.forced(found["token_ids"], self.ends) if whole else None
         found["kernel"] = capture.kernel == len(capture.pieces) > 0
         capture.pieces = []
         known = {key: capture.meta.get(key) for key in ("prompt", "repeat", "warmup")}

@@ -80,9 +80,19 @@ class Target:
 
 def get(target: Target, path: str, deadline_s: float = 10.0) -> Tuple[int, bytes]:
     """Ask for a small document; returns status and body. Raises OSError or ValueError."""
+    return ask(target, target.request("GET", path), deadline_s)
+
+
+def post(target: Target, path: str, body: bytes, deadline_s: float = 10.0) -> Tuple[int, bytes]:
+    """Send a small document and return status and body of the answer. Raises OSError or ValueError."""
+    return ask(target, target.request("POST", path, body), deadline_s)
+
+
+def ask(target: Target, payload: bytes, deadline_s: float) -> Tuple[int, bytes]:
+    """Send a whole request and read its whole answer. Raises OSError or ValueError."""
     sock = target.dial(deadline_s)
     try:
-        sock.sendall(target.request("GET", path))
+        sock.sendall(payload)
         data = b""
         while True:
             piece = sock.recv(READ_BYTES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import statistics
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 WARMUP_MOST = 5
 WARMUP_AGREE = 0.05
@@ -18,6 +18,11 @@ WORDS = (
     "time", "people", "way", "water", "light", "hand", "world", "house",
     "point", "group", "number", "night", "book", "word", "city", "music",
 )  # fmt: skip
+ENDS = (
+    "<|im_end|>", "<|endoftext|>", "</s>", "<|eot_id|>", "<|end_of_text|>", "<|eom_id|>", "[EOS]", "<eos>", "<end_of_turn>",
+    "<\uff5cend\u2581of\u2581sentence\uff5c>", "<|return|>", "<|end|>", "<|user|>", "<|EOT|>", "[e~[",
+)  # fmt: skip
+"""Tokens with which models end an answer; a vocabulary has a few of them, each as one token."""
 DIGITS = ((0, 3), (1, 2), (2, 3))
 """Of (run, repeat, prompt): how many words each takes; 4,096 runs, 256 repeats, 4,096 prompts."""
 
@@ -57,6 +62,14 @@ def with_prefix(body: Dict[str, Any], words: str) -> Dict[str, Any]:
     if messages and isinstance(messages[0].get("content"), str):
         messages[0]["content"] = words + messages[0]["content"]
     return {**body, "messages": messages}
+
+
+def forced(ids: Sequence[int], ends: Optional[Set[int]]) -> Optional[int]:
+    """How many tokens follow the first end of the answer; None where the ids or the ends are not known."""
+    if not ids or not ends:
+        return None
+    place = next((place for place, one in enumerate(ids) if one in ends), None)
+    return 0 if place is None else len(ids) - place - 1
 
 
 def tpot_s(results: Iterable[Dict[str, Any]]) -> Optional[float]:

@@ -226,7 +226,8 @@ def finish(args: argparse.Namespace, run: BenchRun) -> int:
             "Nothing answers at the unit's port.", run.error, "A load may still run: see `specconsole watch`."
         )
     if run.why == "failed":
-        raise SpecConsoleError("The benchmark failed.", run.error)
+        hint = "Try --api completions." if "chat template" in run.error else ""
+        raise SpecConsoleError("The benchmark failed.", run.error, hint)
     return exit_code(run)
 
 
