@@ -108,6 +108,8 @@ class Assembler:
 
 def _state(before: str, line: Peeled) -> str:
     """Where in a traceback its process is after this line."""
+    if line.source and line.level < Level.ERROR:
+        return before
     if _BEGINS.match(line.text):
         return "stack"
     if line.text[:1].isspace():

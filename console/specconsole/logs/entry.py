@@ -57,7 +57,7 @@ def read(line: bytes, keys: Mapping[Owner, str]) -> Entry | None:
     What is no JSON becomes a gap: something was there and cannot be shown.
     """
     try:
-        value = json.loads(line)
+        value = json.loads(line.decode(errors="replace"))  # of bytes json would guess the encoding first
     except ValueError:
         value = None
     if not isinstance(value, dict):
@@ -67,7 +67,10 @@ def read(line: bytes, keys: Mapping[Owner, str]) -> Entry | None:
             f"An entry of the journal could not be read: {one_line(line.decode(errors='replace'), 80)}",
             Kind.GAP,
         )
-    owner, systemd = _owner(value)
+    if value.keys().isdisjoint(_SPEAKING):
+        owner, systemd = Owner(_first(value.get("_SYSTEMD_UNIT"))), False
+    else:
+        owner, systemd = _owner(value)
     key = keys.get(owner)
     if key is None or "MESSAGE" not in value:
         return None
@@ -91,6 +94,18 @@ def read(line: bytes, keys: Mapping[Owner, str]) -> Entry | None:
     source = "systemd-coredump" if "COREDUMP_UNIT" in value or "COREDUMP_USER_UNIT" in value else "systemd"
     level = _level(value.get("PRIORITY"))
     return Entry(at, key, message, Kind.SYSTEMD, level, source, pid, cursor, boot, invocation, message_id)
+
+
+# Nothing of this stands in the output of a system unit, which nearly all entries are.
+_SPEAKING = frozenset(FIELDS.split(",")) - {
+    "MESSAGE",
+    "PRIORITY",
+    "_PID",
+    "_UID",
+    "_LINE_BREAK",
+    "_SYSTEMD_UNIT",
+    "_SYSTEMD_INVOCATION_ID",
+}
 
 
 def _owner(value: Mapping[str, Any]) -> tuple[Owner, bool]:
@@ -124,8 +139,11 @@ def _message(value: Any) -> bytes | str | None:
         # systemd 208 wrote the byte e2 as \uffffffe2: U+FFFF and "ffe2".
         return _BAD_BYTES.sub(_mended, value) if "\uffff" in value else value
     if isinstance(value, list):
-        if all(isinstance(item, int) for item in value):
-            return bytes(item & 0xFF for item in value)
+        try:
+            return bytes(value)
+        except (TypeError, ValueError):
+            if all(isinstance(item, int) for item in value):  # some versions wrote bytes as signed
+                return bytes(item & 0xFF for item in value)
         parts = [_message(item) for item in value]
         return "\n".join(part.decode(errors="replace") if isinstance(part, bytes) else part or "" for part in parts)
     return None
