@@ -120,6 +120,14 @@ async def test_a_dead_probe_is_started_again_and_says_why_once(host: FakeHost) -
     assert host.clock.slept == []
 
 
+async def test_a_probe_that_was_well_may_die_often(host: FakeHost) -> None:
+    host.script("probe", [*(frame(number) for number in range(HEALTHY_FRAMES)), died()])
+    async with following(host) as stream:
+        fleets = await take(stream, HEALTHY_FRAMES * 6)
+    assert {fleet.source for fleet in fleets} == {"nvml"}
+    assert host.clock.slept == []
+
+
 async def test_a_probe_that_never_starts_is_left_for_nvidia_smi_and_tried_again_later(host: FakeHost) -> None:
     host.script("probe", [died(127, b"")], [died(127, b"")], [died(127, b"")], [frame(7), asyncio.Event()])
     host.script("nvidia-smi --query-gpu=*", [Exit(127, b"env: 'nvidia-smi': No such file or directory\n")])

@@ -78,7 +78,8 @@ def test_control_lines_come_in_pieces_and_nonsense_is_left_alone() -> None:
         assert control.wait(time.monotonic() + 20)
         assert control.units == {"b.service": "/x"}
         os.close(into)
-        assert not control.wait(time.monotonic())
+        assert not control.wait(time.monotonic() + 0.01)
+        assert control._fd is None  # its end would make every wait a busy one
         assert control.interval_s == 0.5
     finally:
         os.close(out)

@@ -74,6 +74,8 @@ def test_a_lost_card_is_one_error_and_keeps_its_name(name: str) -> None:
     assert row["error"] == str(error(name))
     assert row["name"] == "NVIDIA H200"
     assert "memory_used" not in row
+    card.read(ALL)
+    assert nvml.calls["nvmlDeviceGetHandleByIndex"] == 2  # a card that comes back has a new handle
 
 
 def test_a_card_lost_from_the_start_is_a_row_too_and_comes_back() -> None:

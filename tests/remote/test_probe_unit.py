@@ -94,7 +94,7 @@ def test_a_unit_is_found_by_its_name_in_any_slice(tree: Tree, path: str) -> None
 
 def test_a_system_unit_goes_before_a_user_s_of_the_same_name(tree: Tree) -> None:
     tree.group("user.slice/user-1000.slice/user@1000.service/app.slice/vllm.service", 10)
-    tree.group("zz.slice/zz-deep.slice/vllm.service", 11)
+    tree.group("z.slice/z-z.slice/z-z-z.slice/z-z-z-z.slice/z-z-z-z-z.slice/vllm.service", 11)
     tree.process(10)
     tree.process(11)
     assert [process["pid"] for process in processes(tree.read("vllm.service"))] == [11]
