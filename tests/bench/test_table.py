@@ -54,6 +54,9 @@ def test_unknown_is_a_dash_and_tau_by_stamps_is_marked() -> None:
 def test_streams_together_are_told_apart_from_one_stream() -> None:
     run = made.run(ROWS)
     assert "together" not in " ".join(table.heading(run))
+    assert not any("split by prompt" in line for line in table.table(run).definitions)
+    several = replace(run, spec=replace(run.spec, concurrency=2))
+    assert any("split by prompt" in line for line in table.table(several).definitions)
     assert "together 11.5 tok/s" in " ".join(table.heading(replace(run, spec=replace(run.spec, concurrency=2))))
 
 

@@ -28,6 +28,7 @@ SPECULATION = (
     "share: accepted / generated tokens. by position: accepted at i / drafts; then in brackets / accepted at i - 1.",
     "The counters take accepted tokens past the end of an answer too, so AL and shares are a little high.",
 )
+TOGETHER = "Several streams ran at once, so the server's counters cannot be split by prompt."
 QUANTILES = "Quantiles are interpolated linearly between the closest ranks. — is not known."
 
 
@@ -153,7 +154,12 @@ def table(run: BenchRun) -> Table:
         rows=cells,
         right=tuple(range(1, len(TIMES) + 4)),
         notes=tuple(_remark(remark) for remark in check(run)),
-        definitions=(*DEFINITIONS, *(SPECULATION if drafted else ()), QUANTILES),
+        definitions=(
+            *DEFINITIONS,
+            *(SPECULATION if drafted else ()),
+            *((TOGETHER,) if run.spec.concurrency > 1 else ()),
+            QUANTILES,
+        ),
     )
 
 
