@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -192,9 +192,10 @@ async def running(
 
 async def until(host: Host, holds: Callable[[], bool]) -> None:
     """Wait for a change of the link after which something holds."""
-    async for _ in host.links():
-        if holds():
-            return
+    async with aclosing(host.links()) as links:
+        async for _ in links:
+            if holds():
+                return
 
 
 def way(home: Path, **values: Any) -> Way:

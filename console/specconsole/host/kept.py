@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import replace
 
 from specconsole.clock import Clock
@@ -101,12 +101,18 @@ class KeptHost:
 
     async def up(self) -> HostFacts:
         """Wait until the link is up; raises LinkRefused when it was refused or closed."""
-        async for link in self._link.watch():
-            if link.kind in (LinkKind.REFUSED, LinkKind.CLOSED):
-                raise LinkRefused(link.reason)
-            # A line may be broken a moment before the keeper says so.
-            if link.kind in (LinkKind.UP, LinkKind.STALE) and self.facts and self._line and not self._line.is_broken:
-                return self.facts
+        async with aclosing(self._link.watch()) as links:
+            async for link in links:
+                if link.kind in (LinkKind.REFUSED, LinkKind.CLOSED):
+                    raise LinkRefused(link.reason)
+                # A line may be broken a moment before the keeper says so.
+                if (
+                    link.kind in (LinkKind.UP, LinkKind.STALE)
+                    and self.facts
+                    and self._line
+                    and not self._line.is_broken
+                ):
+                    return self.facts
         raise AssertionError("a watch has no end")
 
     async def run(self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 10.0) -> Completed:

@@ -1,0 +1,198 @@
+"""What the doctor reads on a host: each reading by itself, with a deadline, and with a reason where there is none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Protocol, TypeVar, runtime_checkable
+
+from specconsole.clock import Clock
+from specconsole.errors import CommandFailed, HostError, LinkLost, NotPermitted
+from specconsole.gpu.control import ProbeControl
+from specconsole.gpu.follow import follow
+from specconsole.gpu.sample import Fleet
+from specconsole.host.base import Host, HostFacts, Link
+from specconsole.host.line import Note
+from specconsole.logs.permit import permit
+from specconsole.logs.source import Source
+from specconsole.profile import Profile
+from specconsole.service.discover import discover
+from specconsole.service.unit import Unit
+from specconsole.text import one_line
+
+GPU_DEADLINE_S = 20.0
+"""A driver that nobody holds takes up to ten seconds to load."""
+SHM = "/dev/shm"  # noqa: S108  looked at, not written to
+MOUNTS = (SHM, "/", "/var")
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class Noted(Protocol):
+    """A host that has something to say of the way to it."""
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What a person should know."""
+        ...
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A reading that did not come about."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A file system, in bytes."""
+
+    path: str
+    device: str
+    size: int
+    available: int
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Everything that the doctor judges."""
+
+    name: str
+    facts: HostFacts
+    link: Link
+    read_only_asked: bool
+    notes: tuple[Note, ...]
+    system: str | Unread
+    """The distribution's ID and ID_LIKE."""
+    systemd: str | Unread
+    """The first line of `systemctl --version`."""
+    journal: bool | Unread
+    """Whether this login reads the system's journal."""
+    journal_persistent: bool | Unread
+    gpus: Fleet | Unread
+    mounts: tuple[Mount, ...] | Unread
+    units: tuple[Unit, ...] | Unread
+
+
+async def examine(host: Host, profile: Profile | None, clock: Clock) -> Readings:
+    """Read all at once.
+
+    Raises:
+        LinkLost, LinkRefused: the link went away meanwhile.
+    """
+    facts = await host.up()
+    (system, systemd, journal, persistent), (gpus, mounts, units) = await asyncio.gather(
+        asyncio.gather(
+            _reading(_system(host)),
+            _reading(_systemd(host)),
+            _reading(_journal(host, facts)),
+            _reading(_persistent(host)),
+        ),
+        asyncio.gather(
+            _reading(_gpus(host, clock)),
+            _reading(_mounts(host)),
+            _reading(discover(host, profile)),
+        ),
+    )
+    return Readings(
+        name=host.name,
+        facts=host.facts or facts,
+        link=host.link,
+        read_only_asked=host.read_only and facts.rights.value != "user",
+        notes=host.notes if isinstance(host, Noted) else (),
+        system=system,
+        systemd=systemd,
+        journal=journal,
+        journal_persistent=persistent,
+        gpus=gpus,
+        mounts=mounts,
+        units=units,
+    )
+
+
+async def _reading(work: Awaitable[T]) -> T | Unread:
+    try:
+        return await work
+    except LinkLost:
+        raise
+    except HostError as error:
+        return Unread(one_line(str(error), 200))
+
+
+async def _first_line(host: Host, argv: Sequence[str]) -> str:
+    done = (await host.run(argv)).check()
+    return one_line((done.text.splitlines() or [""])[0])
+
+
+async def _system(host: Host) -> str:
+    done = (await host.run(["cat", "/etc/os-release"])).check()
+    pairs = dict(line.partition("=")[::2] for line in done.text.splitlines())
+    return one_line(" ".join(pairs.get(key, "").strip('"') for key in ("ID", "ID_LIKE")))
+
+
+async def _systemd(host: Host) -> str:
+    """The version, of a systemd that runs: in a container its programs may be there and it not."""
+    version = await _first_line(host, ["systemctl", "--version"])
+    state = (await host.run(["systemctl", "is-system-running"])).text.strip()
+    if state in ("offline", "unknown", ""):
+        raise CommandFailed(f"{version} is installed, but it does not run here.")
+    return version
+
+
+async def _journal(host: Host, facts: HostFacts) -> bool:
+    """Ask by group and file: without the right journalctl ends with 0 and says nothing at all."""
+    try:
+        await permit(host, [Source("systemd-journald.service")], facts)
+    except NotPermitted:
+        return False
+    return True
+
+
+async def _persistent(host: Host) -> bool:
+    """A folder for this machine below /var/log/journal, which is where a persistent journal writes and nothing else."""
+    script = 'id=$(cat /etc/machine-id) && test -n "$id" || exit 9; test -d "/var/log/journal/$id"'
+    done = await host.run(["sh", "-c", script])
+    if done.status == 9:
+        raise CommandFailed("/etc/machine-id cannot be read.")
+    return done.status == 0
+
+
+async def _mounts(host: Host) -> tuple[Mount, ...]:
+    """Read `df -P`, whose columns POSIX fixes; one that is not there does not hide the others."""
+    done = await host.run(["df", "-P", "-k", *MOUNTS])
+    found = []
+    for path, line in zip(MOUNTS, done.text.splitlines()[1:], strict=False):
+        words = line.split()
+        if len(words) >= 6 and words[1].isdigit() and words[3].isdigit():
+            found.append(Mount(path, words[0], int(words[1]) * 1024, int(words[3]) * 1024))
+    if not found:
+        done.check()
+        raise CommandFailed("df names no file system.")
+    return tuple(found)
+
+
+async def _gpus(host: Host, clock: Clock) -> Fleet:
+    """Take the first sample in which the driver has answered."""
+    latest: list[Fleet] = []
+
+    async def wait(answered: Callable[[Fleet], bool]) -> None:
+        async with aclosing(follow(host, control=ProbeControl(0.5), clock=clock)) as stream:
+            async for fleet in stream:
+                latest[:] = [fleet]
+                if answered(fleet):
+                    return
+
+    try:
+        await asyncio.wait_for(wait(_has_answered), GPU_DEADLINE_S)
+    except asyncio.TimeoutError:
+        if not latest:
+            raise CommandFailed(f"No sample came within {GPU_DEADLINE_S:.0f} s.") from None
+    return latest[0]
+
+
+def _has_answered(fleet: Fleet) -> bool:
+    return fleet.source != "none" or "has not answered" not in (fleet.why or "")
