@@ -18,7 +18,7 @@ _WORDS: dict[str, Any] = {"true": True, "false": False, "yes": True, "no": False
 def parse(text: str) -> dict[str, Any] | None:
     """Read a mapping; None when something in it is beyond this reader."""
     result: dict[str, Any] = {}
-    key = ""
+    key, inner = "", ""
     for line in text.splitlines():
         bare = _without_comment(line)
         if not bare.strip() or bare.strip() in ("---", "..."):
@@ -27,9 +27,12 @@ def parse(text: str) -> dict[str, Any] | None:
         if item and key and isinstance(result[key], (list, type(None))):
             result[key] = [*(result[key] or []), _scalar(item["value"])]
         elif entry and entry["indent"] and key and isinstance(result[key], (dict, type(None))):
+            inner = inner or entry["indent"]
+            if entry["indent"] != inner:
+                return None
             result[key] = {**(result[key] or {}), entry["key"]: _scalar(entry["value"] or "")}
         elif entry and not entry["indent"]:
-            key = entry["key"]
+            key, inner = entry["key"], ""
             result[key] = _scalar(entry["value"] or "")
         else:
             return None
