@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -49,6 +50,12 @@ def test_a_lost_gpu_keeps_its_line_and_a_holder_that_is_not_visible_is_said_to_b
     rows = page(gpu(0, processes=(GpuProcess(31794, "", 10 * GIB, None),)), lost(1))
     assert rows[5].split(maxsplit=3)[3] == "not visible here (gone, or in a container)"
     assert rows[6].endswith("GPU is lost")
+
+
+def test_a_silent_gpu_says_what_it_said_before_and_shows_none_of_it_as_new() -> None:
+    row = page(replace(lost(0, "driver has not answered for 12 s"), last=gpu(0)))[4]
+    assert row.endswith("driver has not answered for 12 s; before: 93.0/96.0 GiB, 288 W")
+    assert row.split()[4] == "—/—"
 
 
 def test_names_from_the_host_cannot_reach_the_terminal_as_escapes() -> None:

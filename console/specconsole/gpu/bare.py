@@ -71,7 +71,7 @@ async def follow(host: Host, control: ProbeControl, clock: Clock) -> AsyncGenera
             life.messages.append(str(error))
         said = "\n".join(life.messages)
         unknown = probe_smi.unknown_field(said)
-        if unknown in fields:
+        if unknown is not None and unknown in fields:
             fields = probe_smi.without(fields, unknown)
         elif said:
             yield await nothing(host, probe_smi.failure(said) or one_line(said, 200), clock)

@@ -171,26 +171,27 @@ class Fleet:
     @property
     def memory_used(self) -> int | None:
         """Bytes used on all GPUs; None when any does not say."""
-        return _total(gpu.memory_used for gpu in self.gpus)
+        return total(gpu.memory_used for gpu in self.gpus)
 
     @property
-    def memory_total(self) -> int | None:
+    def memorytotal(self) -> int | None:
         """Bytes there are on all GPUs; None when any does not say."""
-        return _total(gpu.memory_total for gpu in self.gpus)
+        return total(gpu.memory_total for gpu in self.gpus)
 
     @property
     def power_w(self) -> float | None:
         """Watts of all GPUs; None when any does not say."""
-        return _total(gpu.power_w for gpu in self.gpus)
+        return total(gpu.power_w for gpu in self.gpus)
 
 
-def _total(values: Iterable[N | None]) -> N | None:
-    total: N | None = None
+def total(values: Iterable[N | None]) -> N | None:
+    """Add up; None when there is nothing to add, or one value is unknown."""
+    found: N | None = None
     for value in values:
         if value is None:
             return None
-        total = value if total is None else total + value
-    return total
+        found = value if found is None else found + value
+    return found
 
 
 def parse(line: bytes | str) -> Fleet:
@@ -229,7 +230,8 @@ def from_frame(frame: Mapping[str, Any]) -> Fleet:
 
 def _tree(item: Mapping[str, Any]) -> UnitTree:
     values = dict(item)
-    return UnitTree(**values | {"processes": tuple(UnitProcess(**process) for process in values["processes"])})
+    processes = tuple(UnitProcess(**process) for process in values.pop("processes"))
+    return UnitTree(processes, **values)
 
 
 def _gpu(item: Mapping[str, Any]) -> Gpu:

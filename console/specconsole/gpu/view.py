@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import TypeVar
 
-from specconsole.gpu.sample import Fleet, Gpu
+from specconsole.gpu.sample import Fleet, Gpu, total
 from specconsole.text import UNKNOWN, one_line
 
-N = TypeVar("N", int, float)
 GIB = 1 << 30
 _NOISE = re.compile(r"\b(NVIDIA|Graphics|GeForce|Tesla|Quadro|Blackwell|Server Edition|Workstation Edition|Max-Q)\b")
 _NOT_OFFERED = ("Not Supported", "N/A")
@@ -76,19 +74,14 @@ def totals(fleet: Fleet) -> Totals:
     kinds = Counter(short_name(gpu.name) for gpu in fleet.gpus if gpu.name)
     name = " + ".join(f"{count} × {kind}" for kind, count in kinds.items()) or f"{len(fleet.gpus)} × {UNKNOWN}"
     shared = bool(each) and all(one.shared for one in each)
-    total = each[0].total if shared else _sum([one.total for one in each])
+    size = each[0].total if shared else total([one.total for one in each])
     return Totals(
         count=len(fleet.gpus),
         readable=len(readable),
         name=name,
-        memory=Memory(_sum([one.used for one in each]), total, shared),
-        power_w=_sum([gpu.power_w for gpu in readable]),
+        memory=Memory(total([one.used for one in each]), size, shared),
+        power_w=total([gpu.power_w for gpu in readable]),
     )
-
-
-def _sum(values: list[N | None]) -> N | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known and len(known) == len(values) else None
 
 
 def gibibytes(of: Memory) -> str:

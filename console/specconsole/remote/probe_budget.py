@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, Optional, Set
+from typing import Dict, FrozenSet, Optional, Set, Tuple
 
 SHARE = 0.25
 """The share of the interval that a tick may take: the host is there to serve, not to be watched."""
-DEAR = ("pcie", "gpm", "processes")
+DEAR: Tuple[str, ...] = ("pcie", "gpm", "processes")
 """The groups that can be left out; where they cost the same, the first goes first."""
 SLOWEST_S = 5.0
 _WEIGHT = 0.3
@@ -42,7 +42,7 @@ class Budget:
         self._fade(now)
         budget = interval * SHARE
         spent = sum(seconds for group, seconds in self.cost.items() if group not in DEAR)
-        wanted = set()
+        wanted: Set[str] = set()
         for group in sorted(DEAR, key=lambda group: (self.cost.get(group, 0.0), -DEAR.index(group))):
             spent += self.cost.get(group, 0.0)
             if spent <= budget * (_AGAIN if group in self.dropped else 1.0):

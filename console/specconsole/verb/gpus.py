@@ -178,9 +178,14 @@ def _cells(gpu: Gpu, fleet: Fleet) -> tuple[str, ...]:
 
 def _state(gpu: Gpu) -> str:
     if gpu.error is not None:
-        return gpu.error
+        before = gpu.last
+        return gpu.error if before is None else f"{gpu.error}; before: {_memory_and_power(before)}"
     slowed = UNKNOWN if gpu.throttle is None else ", ".join(gpu.throttle) or "not slowed"
     return slowed + (", MIG" if gpu.mig else "")
+
+
+def _memory_and_power(gpu: Gpu) -> str:
+    return f"{view.gibibytes(view.Memory(gpu.memory_used, gpu.memory_total))}, {view.watts(gpu.power_w)}"
 
 
 def _holders(gpu: Gpu) -> list[str]:
