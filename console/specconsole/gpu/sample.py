@@ -174,7 +174,7 @@ class Fleet:
         return total(gpu.memory_used for gpu in self.gpus)
 
     @property
-    def memorytotal(self) -> int | None:
+    def memory_total(self) -> int | None:
         """Bytes there are on all GPUs; None when any does not say."""
         return total(gpu.memory_total for gpu in self.gpus)
 
