@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from tests.lab.host import LabHost
 
 HOME = "/var/lib/fakegpu"
@@ -41,3 +43,11 @@ def lose_card(host: LabHost, index: int) -> None:
 def hold_memory(host: LabHost, index: int, pid: int, size: int) -> None:
     """Let a process of the host, by its pid inside, hold bytes of a GPU; -1: the driver does not say how much."""
     host.path(f"{HOME}/{index}/procs/{pid}").write_text(str(size))
+
+
+def say_kernel(host: LabHost, text: str) -> None:
+    """Write into the host's kernel log, which is a plain file here; the first call makes it, none is there before."""
+    log = host.path("/dev/kmsg")
+    number = log.read_text().count("\n") if log.exists() else 0
+    with log.open("a") as records:
+        records.write(f"3,{number},{time.monotonic_ns() // 1000},-;{text}\n")

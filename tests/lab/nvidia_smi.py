@@ -159,7 +159,7 @@ def handle(index: int) -> Any:
         print("No devices were found")
         sys.exit(6)
     except n.NVMLError:
-        bus = f"GPU0000:{16 + index + 1:02X}:00.0"
+        bus = f"GPU0000:{16 + index:02X}:00.0"
         print(f"Unable to determine the device handle for {bus}: GPU is lost.  Reboot the system to recover this GPU")
         sys.exit(15)
 
@@ -168,7 +168,7 @@ def indices(chosen: str | None) -> list[int]:
     """Tell which cards are asked for: all, or one by its index or PCI address."""
     if chosen is None:
         return list(range(n.nvmlDeviceGetCount()))
-    return [int(chosen.split(":")[-2], 16) - 17] if ":" in chosen else [int(chosen)]
+    return [int(chosen.split(":")[-2], 16) - 16] if ":" in chosen else [int(chosen)]
 
 
 def start() -> None:

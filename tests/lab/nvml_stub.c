@@ -13,7 +13,6 @@
  *   gpm 0                                             a card without GPM; else gpm.sm gpm.dram gpm.tensor (percent),
  *                                                     gpm.pcie.rx gpm.pcie.tx (MiB/s); "gpm.nan 1": a bad sample
  *   mig                                               0 or 1
- *   xid                                               a new value is an event; "xid.events 0": not supported
  *   fail <call> <code>                                that call returns an NVML error: "fail memory 15" (GPU is lost),
  *                                                     "fail ecc 3" (not supported), "fail all 15", "fail init 18"
  *   delay_ms                                          every call takes that long: a driver that hangs
@@ -32,7 +31,7 @@
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
-enum { OK, UNINIT, INVALID, UNSUPPORTED, NOT_FOUND = 6, NO_SIZE = 7, NO_DRIVER = 9, TIMED_OUT = 10 };
+enum { OK, UNINIT, INVALID, UNSUPPORTED, NOT_FOUND = 6, NO_SIZE = 7, NO_DRIVER = 9 };
 enum { MAX_GPUS = 64 };
 #define MIB (1ull << 20)
 typedef struct { u64 total, free, used; } Memory;
@@ -44,7 +43,6 @@ typedef struct { u32 version, sensor; int temperature; } Temperature;
 typedef struct { u32 id; int status; double value; char *shortName, *longName, *unit; } Metric;
 typedef struct { u32 version, count; void *first, *second; Metric metrics[]; } Metrics;
 typedef struct { u32 version, supported; } Support;
-typedef struct { void *device; u64 type, data; u32 gi, ci; } Event;
 typedef struct {
     u32 field, scope;
     long long timestamp, latency;
@@ -157,7 +155,7 @@ const char *nvmlErrorString(int e) {
         case NOT_FOUND: return "Not Found";
         case NO_SIZE: return "Insufficient Size";
         case NO_DRIVER: return "Driver Not Loaded";
-        case TIMED_OUT: return "Timeout";
+        case 10: return "Timeout";
         case 13: return "Function Not Found";
         case 15: return "GPU is lost";
         case 16: return "GPU requires reset";
@@ -329,34 +327,6 @@ int nvmlGpmMetricsGet(Metrics *m) {
     }
     return OK;
 }
-
-/* Events: Xid errors only. */
-typedef struct { Dev devices[MAX_GPUS]; u64 seen[MAX_GPUS]; int count; } Set;
-int nvmlDeviceGetSupportedEventTypes(Dev d, u64 *types) { ENTER("events"); *types = num(d, "xid.events", 1) ? 0xff9f : 0; return OK; }
-int nvmlEventSetCreate(Set **s) { if (!inits) return UNINIT; *s = calloc(1, sizeof **s); return *s ? OK : INVALID; }
-int nvmlEventSetFree(Set *s) { free(s); return OK; }
-int nvmlDeviceRegisterEvents(Dev d, u64 types, Set *s) {
-    ENTER("events");
-    if (!(types & 8) || !num(d, "xid.events", 1)) return UNSUPPORTED;
-    if (s->count >= MAX_GPUS) return INVALID;
-    s->seen[s->count] = num(d, "xid", 0);
-    s->devices[s->count++] = d;
-    return OK;
-}
-int nvmlEventSetWait_v2(Set *s, Event *out, u32 timeout_ms) {
-    for (u32 waited = 0;; waited += 10) {
-        for (int i = 0; i < s->count; i++) {
-            u64 now = num(s->devices[i], "xid", 0);
-            if (now == s->seen[i]) continue;
-            s->seen[i] = now;
-            *out = (Event){s->devices[i], 8, now, ~0u, ~0u};
-            return OK;
-        }
-        if (waited >= timeout_ms) return TIMED_OUT;
-        usleep(10000);
-    }
-}
-int nvmlEventSetWait(Set *s, Event *out, u32 timeout_ms) { return nvmlEventSetWait_v2(s, out, timeout_ms); }
 
 /* Fields by number: memory temperature (82), power averaged (185) and now (186). */
 int nvmlDeviceGetFieldValues(Dev d, int n, Field *f) {
