@@ -46,12 +46,12 @@ async def of_profile(source: KeySource, environ: Mapping[str, str]) -> ApiKey:
         return ApiKey(value, source.env)
     try:
         status, out = await _output(source.command)
-    except OSError as error:
-        raise ConfigError(f"The profile's key command {source.command[0]} cannot be run: {error.strerror}.") from None
-    except asyncio.TimeoutError:
+    except asyncio.TimeoutError:  # before OSError, which it is from Python 3.11 on
         raise ConfigError(
             f"The profile's key command {source.command[0]} did not end within {COMMAND_S:g} s."
         ) from None
+    except OSError as error:
+        raise ConfigError(f"The profile's key command {source.command[0]} cannot be run: {error.strerror}.") from None
     lines = out.decode(errors="replace").splitlines()
     if status or not lines or not lines[0].strip():
         raise ConfigError(f"The profile's key command {source.command[0]} gave no key (status {status}).")

@@ -34,12 +34,12 @@ async def versions(host: Host, launches: Mapping[str, Launch]) -> dict[str, str]
 
 
 def of_image(launch: Launch) -> str | None:
-    """The version in an image's tag; None where it has none that looks like one."""
+    """The version in the tag of vLLM's own image; other images number their tags by themselves."""
     if launch.container is None:
         return None
-    last = launch.container.image.partition("@")[0].rpartition("/")[2]
-    tag = _TAG.match(last.partition(":")[2])
-    return tag[1] if tag else None
+    name, _, tag = launch.container.image.partition("@")[0].rpartition("/")[2].partition(":")
+    found = _TAG.match(tag) if name.startswith("vllm-openai") else None
+    return found[1] if found else None
 
 
 def prefix_of(program: str, head: str | None) -> str:

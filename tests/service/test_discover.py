@@ -1,0 +1,174 @@
+"""Units found on recorded hosts: by what they run, with groups, labels, versions, and what a profile adds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from specconsole.errors import CommandFailed
+from specconsole.host.base import Endpoint, Rights
+from specconsole.profile import Profile, UnitProfile
+from specconsole.service.discover import discover
+from specconsole.service.unit import Role, Unit
+from tests.fakes import failed
+from tests.service.machine import VERSIONS, Machine
+
+
+async def found(machine: Machine, profile: Profile | None = None) -> dict[str, Unit]:
+    return {unit.key: unit for unit in await discover(machine.host, profile)}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_all_that_run_vllm_and_no_other(version: str) -> None:
+    units = await found(Machine(version))
+    assert list(units) == [
+        *("vllm-kimi.service", "vllm-kimi-ngram.service", "vllm-wrapped.service"),
+        *("vllm@tiny.service", "ops/vllm-mine.service", "broken.service"),
+    ]
+    assert [unit.label for unit in units.values()] == ["baseline", "ngram", "wrapped", "vllm@tiny", "mine", "broken"]
+    base, ngram, wrapped = (units[f"vllm-{name}.service"] for name in ("kimi", "kimi-ngram", "wrapped"))
+    assert (base.serving.model, base.serving.served_names) == ("/models/Kimi-K2.5", ("kimi-k2.5",))
+    assert (base.serving.endpoint, base.serving.tensor_parallel, base.serving.eager) == (Endpoint(8011), 8, True)
+    assert (base.role, base.group, base.description) == (Role.BASELINE, "Kimi-K2.5", 'Kimi "K2.5" – baseline')
+    assert (base.state.active, base.state.enabled) == ("active", "disabled")
+    assert base.state.since_s is not None
+    assert ngram.serving.speculation is not None
+    assert json.loads(ngram.serving.speculation.config) == {"method": "ngram", "num_speculative_tokens": 5}
+    assert (ngram.role, ngram.group, ngram.state.active) == (Role.VARIANT, "Kimi-K2.5", "inactive")
+    assert ngram.drop_ins == ("/etc/systemd/system/vllm-kimi-ngram.service.d/10-limits.conf",)
+    assert (wrapped.serving.endpoint.port, wrapped.serving.log_file) == (8003, "/var/log/vllm.log")
+    assert wrapped.serving.speculation is not None
+    assert (wrapped.serving.speculation.method, wrapped.serving.speculation.tokens) == ("eagle3", 3)
+    tiny, mine = units["vllm@tiny.service"], units["ops/vllm-mine.service"]
+    assert (tiny.serving.model, tiny.serving.endpoint.port) == ("/models/tiny", 8002)
+    assert (mine.manager, mine.serving.endpoint.port, mine.state.load) == ("user:ops", 8010, "loaded")
+
+
+async def test_an_optional_file_that_is_missing_and_one_that_is_not_readable() -> None:
+    machine = Machine()
+    del machine.files["/etc/vllm/kimi.env"]
+    assert (await found(machine))["vllm-kimi.service"].serving.endpoint.port == 8001
+    del machine.files["/etc/vllm/common.sh"]
+    wrapped = (await found(machine))["vllm-wrapped.service"]
+    assert (wrapped.serving.model, wrapped.role, wrapped.serving.unknown) == (
+        None,
+        Role.UNKNOWN,
+        ("model", "parallelism", "speculation"),
+    )
+    machine.files["/opt/start.sh"] = "\0"
+    assert "vllm-wrapped.service" not in await found(machine)
+
+
+async def test_what_is_loaded_counts_and_not_a_file_that_changed_since() -> None:
+    machine = Machine()
+    path = "/etc/systemd/system/vllm-kimi-ngram.service"
+    machine.files[path] = machine.files[path].replace("ngram", "eagle3")
+    loaded = ["/opt/vllm/bin/vllm", "serve", "/m", "--speculative-config", '{"method": "ngram", "x": "a b"}']
+    machine.host.answer("busctl *vllm_2dkimi_2dngram_2eservice*", json.dumps({"data": [[loaded[0], loaded, False]]}))
+    unit = (await found(machine))["vllm-kimi-ngram.service"]
+    assert (unit.serving.model, unit.role) == ("/m", Role.VARIANT)
+    assert unit.serving.speculation is not None
+    assert unit.serving.speculation.method == "ngram"
+
+
+async def test_without_files_and_without_a_bus_a_json_stays_whole() -> None:
+    machine = Machine()
+    del machine.files["/etc/systemd/system/vllm-kimi-ngram.service"]
+    unit = (await found(machine))["vllm-kimi-ngram.service"]
+    assert unit.serving.speculation is not None
+    assert (unit.serving.speculation.method, unit.serving.speculation.tokens) == ("ngram", 5)
+    assert unit.serving.tensor_parallel == 8
+
+
+async def test_environment_from_the_properties_where_the_file_is_not_readable() -> None:
+    machine = Machine()
+    del machine.files["/etc/systemd/system/vllm-kimi.service"]
+    unit = (await found(machine))["vllm-kimi.service"]
+    assert (unit.serving.endpoint.port, unit.serving.eager) == (8011, True)
+
+
+async def test_versions_come_from_the_package_beside_the_program_or_the_tag() -> None:
+    machine = Machine()
+    paths = ["/opt/vllm/lib/python3.12/site-packages/vllm-0.24.0+cu129.dist-info"]
+    machine.host.answer("find /opt/vllm/lib /opt/vllm/lib64 *", "\n".join(paths))
+    command = "/usr/bin/docker run --network host vllm/vllm-openai:v0.11.2 --model /m"
+    machine.add("boxed.service", f"[Service]\nExecStart={command}\n", command)
+    units = await found(machine)
+    assert units["vllm-kimi.service"].version == "0.24.0+cu129"
+    assert units["boxed.service"].version == "0.11.2"
+    assert units["vllm-wrapped.service"].version is None
+    machine.host.answer("find *", "\n".join([*paths, paths[0].replace("24", "25")]))
+    assert (await found(machine))["vllm-kimi.service"].version is None
+
+
+async def test_a_profile_names_orders_and_adds() -> None:
+    profile = Profile(
+        "p",
+        units=(
+            UnitProfile("fast", "vllm-kimi-ngram.service", port=9999),
+            UnitProfile("plain", "vllm-kimi.service"),
+            UnitProfile("web", "web.service", role="variant"),
+            UnitProfile("eagle3", "vllm-kimi-eagle3.service"),
+            UnitProfile("own", "vllm-mine.service", manager="user:ops"),
+        ),
+    )
+    units = await found(Machine(), profile)
+    assert [(unit.label, unit.name) for unit in list(units.values())[:5]] == [
+        ("fast", "vllm-kimi-ngram.service"),
+        ("plain", "vllm-kimi.service"),
+        ("web", "web.service"),
+        ("eagle3", "vllm-kimi-eagle3.service"),
+        ("own", "vllm-mine.service"),
+    ]
+    assert units["vllm-kimi-ngram.service"].serving.endpoint.port == 9999
+    assert (units["web.service"].serving.launcher, units["web.service"].role) == ("shell", Role.VARIANT)
+    missing = units["vllm-kimi-eagle3.service"]
+    assert (missing.state.load, missing.state.running, missing.role) == ("not-found", False, Role.UNKNOWN)
+    assert "vllm-wrapped.service" in units
+
+
+async def test_a_login_without_rights_asks_its_own_manager_only() -> None:
+    machine = Machine()
+    assert machine.host.facts is not None
+    machine.host.facts = replace(machine.host.facts, user="ops", uid=1000, rights=Rights.USER)
+    machine.host.answer(
+        "env XDG_RUNTIME_DIR=/run/user/1000 systemctl --user list-unit-files *", "vllm-mine.service disabled enabled\n"
+    )
+    machine.host.answer("env XDG_RUNTIME_DIR=/run/user/1000 systemctl --user list-units *", "")
+    machine.host.answer("env XDG_RUNTIME_DIR=/run/user/1000 systemctl --user show *", machine._show)
+    assert "ops/vllm-mine.service" in await found(machine)
+    machine.host.facts = replace(machine.host.facts, user="eve", uid=1001)
+    assert "ops/vllm-mine.service" not in await found(machine)
+    assert not machine.asked("setpriv *")
+
+
+async def test_a_user_manager_that_does_not_answer_hides_nothing() -> None:
+    machine = Machine()
+    machine.host.answer("setpriv *", failed(1, "Failed to connect to bus"))
+    units = await found(machine)
+    assert "vllm-kimi.service" in units
+    assert "ops/vllm-mine.service" not in units
+
+
+async def test_a_host_without_systemd_says_so() -> None:
+    machine = Machine()
+    machine.host.answer("systemctl *", failed(1, "System has not been booted with systemd as init system"))
+    with pytest.raises(CommandFailed, match="not been booted with systemd"):
+        await discover(machine.host)
+
+
+async def test_a_job_is_named() -> None:
+    machine = Machine()
+    machine.change("vllm-kimi.service", Job="31", ActiveState="deactivating", SubState="stop-sigterm")
+    machine.host.answer("systemctl list-jobs *", "31 vllm-kimi.service stop running\n")
+    assert (await found(machine))["vllm-kimi.service"].state.job == "stop"
+
+
+async def test_discovery_changes_nothing_and_asks_little() -> None:
+    machine = Machine(user=False)
+    await discover(machine.host)
+    assert {argv[0] for argv in machine.host.calls} <= {"systemctl", "cat", "head", "grep", "find", "getent"}
+    assert not machine.asked("systemctl start*")
+    assert len(machine.host.calls) < 25
