@@ -248,6 +248,13 @@ def test_our_polls_are_counted() -> None:
     assert sum(1 + record.folded for record in records) == 150
 
 
+def test_polls_that_stopped_are_counted_when_their_minute_is_over() -> None:
+    refinery = Refinery()
+    entries = [access(at=0.0), access(at=1.0), access(at=2.0), line(f"{HEAD}x", at=30.0), line(f"{HEAD}y", at=61.0)]
+    records = refinery.feed(entries) + refinery.flush()
+    assert [(record.at, record.folded) for record in records] == [(0.0, 0), (30.0, 0), (2.0, 1), (61.0, 0)]
+
+
 def test_another_status_is_seen_at_once() -> None:
     records = refined(access(at=0), access(at=1), access(at=2, status=503), access(at=3, status=503))
     assert [(record.at, record.folded, "503" in record.text) for record in records] == [

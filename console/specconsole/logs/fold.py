@@ -17,34 +17,57 @@ WINDOW_S = 60.0
 
 
 @dataclass
+class _Run:
+    """Polls of one kind within a minute."""
+
+    begun: float
+    newest: Message | None = None
+    """The newest that was not shown."""
+    count: int = 0
+    """How many were not shown."""
+
+    def is_over(self, at: float) -> bool:
+        """Whether something so late is beyond it."""
+        return at - self.begun >= WINDOW_S or at < self.begun
+
+    def shown(self) -> tuple[Message, int] | None:
+        """The newest, for all that were not shown."""
+        return (self.newest, self.count - 1) if self.newest else None
+
+
+@dataclass
 class Fold:
     """Lets the first poll of each kind through and sums up those that follow; another status is another kind.
 
     Each line is counted once: what comes out stands for one line and those that its count names.
     """
 
-    _held: dict[tuple[str, str, str], tuple[float, Message | None, int]] = field(default_factory=dict)
-    """When the run began, its newest poll that was not shown, and how many were not shown."""
+    _held: dict[tuple[str, str, str], _Run] = field(default_factory=dict)
 
     def feed(self, message: Message) -> list[tuple[Message, int]]:
         """Return what to show now, each with the number of others that it stands for."""
-        poll = _poll(message)
-        if poll is None:
-            return [(message, 0)]
-        key = (message.entry.unit, *poll)
-        at = message.entry.at
-        begun, _, count = self._held.get(key, (None, None, 0))
-        if begun is None or at < begun or at - begun >= WINDOW_S:
-            self._held[key] = (at, None, 0)
-            return [(message, count)]
-        self._held[key] = (begun, message, count + 1)
-        return []
+        poll, at = _poll(message), message.entry.at
+        key = (message.entry.unit, *poll) if poll else None
+        shown = self._over(at, key) if self._held else []
+        if key is None:
+            return [*shown, (message, 0)]
+        run = self._held.get(key)
+        if run is None or run.is_over(at):
+            self._held[key] = _Run(at)
+            return [*shown, (message, run.count if run else 0)]
+        run.newest, run.count = message, run.count + 1
+        return shown
 
     def flush(self) -> list[tuple[Message, int]]:
         """Return what was held back, oldest first; the next poll is let through again."""
-        held = [(message, count - 1) for _, message, count in self._held.values() if message]
+        held = [shown for run in self._held.values() if (shown := run.shown())]
         self._held.clear()
         return sorted(held, key=lambda pair: pair[0].entry.at)
+
+    def _over(self, at: float, but: tuple[str, str, str] | None) -> list[tuple[Message, int]]:
+        """What was held of runs that did not go on; the run of the next poll shows its count with that poll."""
+        ended = [key for key, run in self._held.items() if key != but and run.is_over(at)]
+        return [shown for key in ended if (shown := self._held.pop(key).shown())]
 
 
 def _poll(message: Message) -> tuple[str, str] | None:

@@ -1,0 +1,254 @@
+"""`specconsole logs HOST`: a unit's log, peeled and masked, filtered, and followed over link cuts."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import datetime
+
+from specconsole.clock import Clock, SystemClock
+from specconsole.errors import NotRunning, UsageError
+from specconsole.host.base import Host
+from specconsole.logs import journal, since
+from specconsole.logs.journal import Begin
+from specconsole.logs.record import Kind, Level, LogRecord
+from specconsole.logs.source import Source
+from specconsole.service import choose
+from specconsole.service.discover import discover
+from specconsole.service.unit import Unit
+from specconsole.text import one_line
+from specconsole.verb import output
+from specconsole.verb.link import say, telling_of_the_link
+from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
+
+NEWEST = 200
+"""Records shown when nothing says how many or since when."""
+NEWEST_FOLLOWED = 20
+_LINES_A_RECORD = 50
+"""A traceback has so many lines; the journal is asked for lines, people ask for records."""
+_MOST_LINES = 50_000
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which records to show."""
+
+    level: Level | None
+    pattern: re.Pattern[str] | None
+
+    def __call__(self, record: LogRecord) -> bool:
+        """Tell whether a record is shown: gaps always, or an incomplete log would look whole."""
+        if record.kind is Kind.GAP:
+            return True
+        if self.level is not None and record.level < self.level:
+            return False
+        return self.pattern is None or self.pattern.search(record.text) is not None
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.description = (
+        "Show a unit's log: without prefixes, a traceback as one entry, secrets masked. Times are yours, not the host's."
+        " Access lines of the console's own polls are counted, not shown one by one. With --json a line a record."
+    )
+    add_host_arguments(parser)
+    parser.add_argument(
+        "-u", "--unit", action="append", default=[], metavar="UNIT",
+        help="this unit, by name or label, several times for several; else the one that runs, or its whole group",
+    )  # fmt: skip
+    parser.add_argument("-S", "--since", metavar="WHEN", help='10m, 2h, 14:00, "2026-11-29 14:00" or "last start"')
+    parser.add_argument("-g", "--grep", metavar="RE", help="only records in which this regular expression is found")
+    parser.add_argument(
+        "--level", metavar="LEVEL", help="only records at least so grave: debug, info, warning, error, critical"
+    )
+    parser.add_argument("-f", "--follow", action="store_true", help="go on until interrupted, over link cuts")
+    parser.add_argument(
+        "-n", "--lines", type=int, metavar="N", help=f"the newest N records ({NEWEST}; {NEWEST_FOLLOWED} with --follow)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the log, to its end or for ever."""
+    clock = SystemClock()
+    wanted = Wanted(_level(args.level), _pattern(args.grep))
+    if args.lines is not None and args.lines < 0:
+        raise UsageError(f"-n {args.lines} is out of range.", hint="It takes 0 or more.")
+    if args.since and args.since.strip().lower() != since.LAST_START:
+        since.parse(args.since, clock.now())  # what is wrong is said before the host is asked
+    return drive(_run(args, wanted, clock))
+
+
+async def _run(args: argparse.Namespace, wanted: Wanted, clock: Clock) -> int:
+    async with open_host(args) as host:
+        units = _chosen(await discover(host, profile_for(args, host)), args.unit)
+        sources = [Source(unit.name, unit.manager, unit.serving.log_file) for unit in units]
+        begin = await _begin(args, host, sources, wanted, clock)
+        show = _json if args.json else _Plain(named=len(units) > 1)
+        if args.follow:
+            async with telling_of_the_link(host):
+                await _follow(host, sources, begin, wanted, show, clock)
+        else:
+            await _read(
+                host,
+                sources,
+                begin,
+                args.lines if args.since or args.lines is not None else NEWEST,
+                wanted,
+                show,
+                clock,
+            )
+    return 0
+
+
+async def _follow(
+    host: Host, sources: Sequence[Source], begin: Begin, wanted: Wanted, show: Callable[[LogRecord], None], clock: Clock
+) -> None:
+    async for record in _each(journal.follow(host, sources, begin=begin, now=clock.now)):
+        if wanted(record):
+            show(record)
+
+
+async def _read(
+    host: Host,
+    sources: Sequence[Source],
+    begin: Begin,
+    newest: int | None,
+    wanted: Wanted,
+    show: Callable[[LogRecord], None],
+    clock: Clock,
+) -> None:
+    records = _each(journal.read_all(host, sources, begin, now=clock.now))
+    if newest is None:
+        count = 0
+        async for record in records:
+            if wanted(record):
+                show(record)
+                count += 1
+    else:
+        last = deque([record async for record in records if wanted(record)], maxlen=newest)
+        count = len(last)
+        for record in sorted(last, key=lambda record: record.at):  # counts of polls come last, of whenever they were
+            show(record)
+    if not count:
+        say(f"no such record of {', '.join(source.key for source in sources)}")
+
+
+async def _each(batches: AsyncGenerator[list[LogRecord], None]) -> AsyncGenerator[LogRecord, None]:
+    async with aclosing(batches):
+        async for batch in batches:
+            for record in batch:
+                yield record
+
+
+async def _begin(
+    args: argparse.Namespace, host: Host, sources: Sequence[Source], wanted: Wanted, clock: Clock
+) -> Begin:
+    """Where to begin reading, generously: what is too much is left out afterwards."""
+    files = [source for source in sources if source.log_file]
+    if args.since:
+        for source in files:
+            say(f"{source.key} logs to {source.log_file}, which keeps no times: its newest lines are shown")
+        if args.since.strip().lower() != since.LAST_START:
+            skew = (host.facts.clock_skew_s if host.facts else None) or 0.0
+            return Begin(since=since.parse(args.since, clock.now() + skew))
+        begin = await journal.last_start(host, sources)
+        if begin is None:
+            say("the journal does not reach back to a start; it is shown from its oldest line on")
+        return begin or Begin(since=0.0)
+    if args.follow:
+        return Begin(lines=NEWEST_FOLLOWED if args.lines is None else args.lines)
+    if wanted.level is not None or wanted.pattern is not None:
+        return Begin()  # the newest that match may lie anywhere
+    count = NEWEST if args.lines is None else args.lines
+    return Begin(lines=min(count * _LINES_A_RECORD, _MOST_LINES))
+
+
+def _chosen(units: Sequence[Unit], names: Sequence[str]) -> list[Unit]:
+    """The units that are named, else the one that runs, else those of the one group that there is."""
+    if names:
+        return list({unit.key: unit for unit in (choose.named(units, name) for name in names)}.values())
+    running = [unit for unit in units if unit.state.running]
+    if len(running) == 1:
+        return running
+    groups = {unit.group for unit in running or units}
+    if len(groups) == 1:
+        return [unit for unit in units if unit.group in groups]
+    if not units:
+        raise NotRunning("No unit of this host runs vLLM.")
+    hint = f"Say which with --unit: {', '.join(unit.key.removesuffix('.service') for unit in units)}."
+    if running:
+        raise UsageError(f"{len(running)} vLLM units of several groups run on this host.", hint=hint)
+    raise NotRunning("No vLLM unit runs on this host.", hint=hint)
+
+
+def _level(text: str | None) -> Level | None:
+    if text is None:
+        return None
+    name = {"WARN": "WARNING", "ERR": "ERROR"}.get(text.upper(), text.upper())
+    if name not in Level.__members__:
+        raise UsageError(
+            f"--level {text!r} is none.", hint=f"It takes {', '.join(level.name.lower() for level in Level)}."
+        )
+    return Level[name]
+
+
+def _pattern(text: str | None) -> re.Pattern[str] | None:
+    try:
+        return None if text is None else re.compile(text, re.MULTILINE)
+    except re.error as error:
+        raise UsageError(f"--grep {text!r} is no regular expression: {error}.") from error
+
+
+def _json(record: LogRecord) -> None:
+    value = output.plain(record)
+    assert isinstance(value, dict)
+    words = {"level": record.level.name.lower(), "kind": record.kind.name.lower(), "time": _iso(record.at)}
+    output.write_json_line({**value, **words})
+
+
+class _Plain:
+    """Lines for people: time, level, process, text; a message's further lines stand under its text."""
+
+    def __init__(self, *, named: bool) -> None:
+        self.named = named
+        self._process = 0
+
+    def __call__(self, record: LogRecord) -> None:
+        """Write one record."""
+        head = f"{'~' if record.arrived else ' '}{_local(record.at)} {record.level.name:8}"
+        if self.named:
+            head += f" {one_line(record.unit.removesuffix('.service'), 24)}"
+        who = _who(record)
+        self._process = max(self._process, min(len(who), 18))
+        head += f" {who:{self._process}}"
+        more = f"  (and {record.folded} more like this)" if record.folded else ""
+        first, *rest = (record.text + more).split("\n")
+        output.write_text("\n".join([f"{head} {first}", *(f"{'':{len(head)}} {line}" for line in rest)]))
+
+
+def _who(record: LogRecord) -> str:
+    if record.kind is Kind.GAP:
+        return "— gap —"
+    return (
+        record.process
+        or (record.source if record.kind is Kind.SYSTEMD else "")
+        or (f"[{record.pid}]" if record.pid else "")
+    )
+
+
+def _local(at: float) -> str:
+    try:
+        return datetime.fromtimestamp(at).strftime("%m-%d %H:%M:%S")
+    except (OverflowError, OSError, ValueError):
+        return "--:--:--"
+
+
+def _iso(at: float) -> str | None:
+    try:
+        return datetime.fromtimestamp(at).astimezone().isoformat(timespec="milliseconds")
+    except (OverflowError, OSError, ValueError):
+        return None
