@@ -155,6 +155,21 @@ async def test_the_failing_start_fails() -> None:
         assert unit in listed.text
 
 
+async def test_a_start_that_is_stopped_does_not_fail_any_more() -> None:
+    unit = unit_of("dense-dies")
+    async with replay(40.0, "dense-dies") as (host, clock):
+        stop = asyncio.ensure_future(host.run(["systemctl", "stop", unit]))
+        await clock.advance(1.0)
+        await stop
+        await clock.advance(60.0)
+        shown = await properties(host, unit)
+        assert (shown["ActiveState"], shown["Result"], shown["ExecMainStatus"]) == ("inactive", "success", "15")
+        log = await host.run(["journalctl", "-u", unit, "-o", "cat"])
+        assert log.text.count("Deactivated successfully") == 1
+        assert "Failed with result" not in log.text
+        assert "No module named 'flashinfer'" not in log.text
+
+
 async def test_a_start_stops_what_it_conflicts_with() -> None:
     baseline = unit_of("moe-baseline")
     async with replay(150.0) as (host, clock):
