@@ -153,28 +153,6 @@ def records(count: int = 60) -> list[LogRecord]:
     return made[:count]
 
 
-class ListStore:
-    """A store of records in a list, with a front that can fall off."""
-
-    def __init__(self, limit: int = 1_000_000) -> None:
-        self.held: list[LogRecord] = []
-        self.first = 0
-        self.limit = limit
-
-    @property
-    def end(self) -> int:
-        return self.first + len(self.held)
-
-    def record(self, number: int) -> LogRecord:
-        return self.held[number - self.first]
-
-    def extend(self, new: list[LogRecord]) -> None:
-        self.held += new
-        fallen = max(len(self.held) - self.limit, 0)
-        del self.held[:fallen]
-        self.first += fallen
-
-
 class PlayedFeeds:
     """Feeds that yield what a test puts in; an exception put in is raised by the source."""
 
@@ -202,14 +180,14 @@ class PlayedFeeds:
     def fleets(self) -> AsyncGenerator[Fleet, None]:
         return self._play("fleets")
 
-    def set_rate(self, interval_s: float, units: tuple[Unit, ...]) -> None:
+    def sample(self, interval_s: float, units: tuple[Unit, ...]) -> None:
         self.rates.append(interval_s)
 
     def units(self) -> AsyncGenerator[tuple[Unit, ...], None]:
         return self._play("units")
 
-    def log(self, units: tuple[Unit, ...], first_seq: int) -> AsyncGenerator[list[LogRecord], None]:
-        return self._play("log")
+    def log(self, unit: Unit) -> AsyncGenerator[list[LogRecord], None]:
+        return self._play("log" if unit.name == NGRAM else f"log {unit.name}")
 
     def engine(self, unit: Unit) -> AsyncGenerator[EngineSnapshot, None]:
         return self._play("engine")
@@ -222,12 +200,9 @@ class Scene:
         self.host = FakeHost(read_only=options.pop("read_only", False))
         self.clock: FakeClock = self.host.clock
         self.feeds = PlayedFeeds(self.host)
-        self.store = ListStore()
-        self.app = SpecConsole(
-            self.host, self.feeds, clock=self.clock, store=self.store, state=state, zone=timezone.utc, **options
-        )
+        self.app = SpecConsole(self.host, self.feeds, clock=self.clock, state=state, zone=timezone.utc, **options)
 
-    def fill(self, *, gpus: int = 8, samples: int = 60, changed: dict[int, Gpu] | None = None) -> Scene:
+    def fill(self, *, gpus: int = 8, samples: int = 30, changed: dict[int, Gpu] | None = None) -> Scene:
         """A serving host: a minute of samples, two units, an engine, a log."""
         for i in range(samples):
             swing = {n: replace(gpu(n), util=0.5 + 0.49 * math.sin(i / 6 + n)) for n in range(gpus)}
@@ -238,7 +213,14 @@ class Scene:
         self.feeds.put("log", records())
         return self
 
-    async def settle(self, pilot: Any) -> None:
-        """Let everything that was put in reach the screen."""
-        for _ in range(6):
-            await pilot.pause()
+    async def settle(self, pilot: Any, turns: int = 5) -> None:
+        """Let everything that was put in reach the screen: each turn empties every widget's queue once."""
+        for _ in range(turns):
+            await pilot.pause(0)
+
+    async def press(self, pilot: Any, *keys: str) -> None:
+        """Press keys, each handled before the next; waiting for an idle processor, as the pilot does, takes 40 times as long."""
+        for key in keys:
+            self.app.simulate_key(key)
+            await self.settle(pilot, 2)
+        await self.settle(pilot)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Mapping
 from datetime import tzinfo
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -17,17 +18,19 @@ from textual.screen import Screen
 from specconsole.clock import Clock
 from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.gpu.fault import Fault, FaultWatch
-from specconsole.gpu.history import Column, History, key
+from specconsole.gpu.history import Column, History
+from specconsole.gpu.history import key as gpu_key
 from specconsole.gpu.sample import Fleet
 from specconsole.host.base import Host, Link
+from specconsole.logs.buffer import LogBuffer
 from specconsole.logs.record import LogRecord
 from specconsole.service.unit import Unit
 from specconsole.text import one_line
 from specconsole.ui import derived, keys, memory, theme
 from specconsole.ui.fault import FaultLog
 from specconsole.ui.feeding import Source, follow
-from specconsole.ui.feeds import Feeds, Store
-from specconsole.ui.freshness import Feed, judge
+from specconsole.ui.feeds import Feeds
+from specconsole.ui.freshness import Feed, judge, log_feed
 from specconsole.ui.local_time import LocalTime
 from specconsole.ui.palette import Commands
 from specconsole.ui.screens.dashboard import DashboardScreen
@@ -83,20 +86,18 @@ class SpecConsole(App[None]):
     """The unit that runs, whose engine is asked."""
     selected: var[str] = var("")
     """The key of the unit whose log is shown."""
-    unit_name: var[str] = var("")
-    """Its systemd name."""
     answers: var[tuple[str, bool] | None] = var(None)
     """Which unit's engine is asked, and whether it answers; None: not known now."""
     served: var[Served] = var(Served())
     """What runs, for the header."""
     engine: var[EngineSnapshot | None] = var(None)
     """What the running unit's server said last."""
-    records: var[Store | None] = var(None)
-    """The store of the log."""
+    buffer: var[LogBuffer | None] = var(None)
+    """The log of all units."""
     log_end: var[int] = var(0)
     """The number after the newest log record."""
-    last_line_at: var[float | None] = var(None)
-    """Monotonic seconds at which the last log record came."""
+    last_lines: var[dict[str, float]] = var({})
+    """Monotonic seconds at which the last log record of each unit came."""
 
     def __init__(
         self,
@@ -104,7 +105,6 @@ class SpecConsole(App[None]):
         feeds: Feeds,
         *,
         clock: Clock,
-        store: Store,
         state: Path | None = None,
         theme_name: str = "",
         keymap: Mapping[str, str] | None = None,
@@ -113,7 +113,8 @@ class SpecConsole(App[None]):
     ) -> None:
         super().__init__()
         self.add_mode("dashboard", self._dashboard)
-        self.host, self.sources, self.clock, self.store = host, feeds, clock, store
+        self.host, self.sources, self.clock = host, feeds, clock
+        self.logs = LogBuffer()
         self.interval_s = interval_s
         self.stamp = LocalTime(zone)
         self._state = state
@@ -121,7 +122,7 @@ class SpecConsole(App[None]):
         self._notices: list[str] = []
         self._history, self._fault_watch = History(), FaultWatch()
         self._engine_of: tuple[object, ...] = ()
-        self._log_of: tuple[str, ...] = ()
+        self._log_of: frozenset[str] = frozenset()
         self._set_up_keys(keymap or {})
         self._set_up_themes(theme_name)
 
@@ -160,24 +161,23 @@ class SpecConsole(App[None]):
             me.units,
             me.units_at,
             me.unit,
-            me.unit_name,
             me.selected,
             me.answers,
             me.served,
             me.engine,
-            me.records,
+            me.buffer,
             me.log_end,
-            me.last_line_at,
+            me.last_lines,
         )
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Our own tokens, for themes that do not set them."""
-        return theme.tokens(self.current_theme)
+        """Our own tokens and all else that a theme may leave out."""
+        return theme.defaults(self.current_theme)
 
     def on_mount(self) -> None:
         """Say who and where before anything else is painted."""
         self.host_name = self.host.name
-        self.records = self.store
+        self.buffer = self.logs
         self.tick()
         self.link = self.host.link
 
@@ -187,7 +187,7 @@ class SpecConsole(App[None]):
             self.tell(notice, "warning")
         self.set_interval(TICK_S, self.tick)
         self.call_after_refresh(_settle_garbage)
-        self.sources.set_rate(self.interval_s, ())
+        self.sources.sample(self.interval_s, ())
         self.follow("link", self.sources.links, self._take_link)
         self.follow("gpus", self.sources.fleets, self._take_fleet)
         self.follow("units", self.sources.units, self._take_units)
@@ -225,7 +225,7 @@ class SpecConsole(App[None]):
     def _take_fleet(self, fleet: Fleet) -> None:
         with self.batch_update():
             self._history.add(fleet)
-            self.history = {key(gpu): self._history.column(gpu, "util") for gpu in fleet.gpus}
+            self.history = {gpu_key(gpu): self._history.column(gpu, "util") for gpu in fleet.gpus}
             self.faults = self._fault_watch.feed(fleet)
             self.fleet = fleet
             self._came("gpus", fleet.interval_s)
@@ -238,8 +238,8 @@ class SpecConsole(App[None]):
             chosen = running_unit(units) or next(iter(units), None)
             self.select(chosen.key if chosen else "")
         self._follow_engine(running_unit(units))
-        self._follow_log(units)
-        self.sources.set_rate(self.interval_s, units)
+        self._follow_logs(units)
+        self.sources.sample(self.interval_s, units)
         self._derive()
 
     def _follow_engine(self, unit: Unit | None) -> None:
@@ -258,20 +258,22 @@ class SpecConsole(App[None]):
         self._came("engine", max(1.0, self.interval_s))
         self._derive()
 
-    def _follow_log(self, units: tuple[Unit, ...]) -> None:
-        wanted = tuple(sorted(unit.key for unit in units))
-        if wanted != self._log_of:
-            self._log_of = wanted
-            self.workers.cancel_group(self, "log")
-            if units:
-                self.follow("log", lambda: self.sources.log(units, self.store.end), self._take_log)
+    def _follow_logs(self, units: tuple[Unit, ...]) -> None:
+        """A log a unit: so that each has a past, and none is opened anew when another unit comes or goes."""
+        wanted = {unit.key: unit for unit in units}
+        for key in self._log_of - wanted.keys():
+            self.workers.cancel_group(self, log_feed(key))
+        for key in wanted.keys() - self._log_of:
+            source, take = partial(self.sources.log, wanted[key]), partial(self._take_log, key)
+            self.follow(log_feed(key), source, take)
+        self._log_of = frozenset(wanted)
 
-    def _take_log(self, records: list[LogRecord]) -> None:
-        self.store.extend(records)
+    def _take_log(self, key: str, records: list[LogRecord]) -> None:
+        self.logs.append(records)
         if records:
-            self.last_line_at = self.clock.monotonic()
-        self._came("log", None)
-        self.log_end = self.store.end
+            self.last_lines = {**self.last_lines, key: self.clock.monotonic()}
+        self._came(log_feed(key), None)
+        self.log_end = self.logs.next
 
     def _derive(self) -> None:
         stale = judge(self.feeds.get("engine", Feed()), self.link, self.now).stale
@@ -281,7 +283,6 @@ class SpecConsole(App[None]):
     def select(self, key: str) -> None:
         """Choose the unit whose log is shown."""
         self.selected = key
-        self.unit_name = next((unit.name for unit in self.units if unit.key == key), "")
 
     def on_chosen(self, message: Chosen) -> None:
         """A unit was chosen in the units pane."""
@@ -320,12 +321,13 @@ class SpecConsole(App[None]):
         """Sample the host faster or slower."""
         at = min(range(len(INTERVALS_S)), key=lambda i: abs(INTERVALS_S[i] - self.interval_s))
         self.interval_s = INTERVALS_S[min(max(at - direction, 0), len(INTERVALS_S) - 1)]
-        self.sources.set_rate(self.interval_s, self.units)
+        self.sources.sample(self.interval_s, self.units)
         self.tell("A sample every " + f"{self.interval_s:g} s" + " from now on, where the cards allow it.")
 
     def on_unmount(self) -> None:
-        """Close our own log."""
+        """Give back files."""
         self._faults.close()
+        self.logs.close()
 
 
 def _settle_garbage() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from specconsole.clock import Clock
-from specconsole.errors import LinkRefused, SpecConsoleError
+from specconsole.errors import ConfigError, LinkRefused, SpecConsoleError
 from specconsole.text import one_line
 from specconsole.ui.fault import FaultLog
 
@@ -33,7 +33,7 @@ class Source(Generic[T]):
 async def follow(source: Source[T], clock: Clock, faults: FaultLog, tell: Callable[[str], None]) -> None:
     """Follow a source to its end, which for most is the end of the app.
 
-    A refused link ends it for good; what the domain calls by name is shown in the pane; anything else is a fault of
+    A refused link ends it for good, as does a wrong configuration; what the domain calls by name is shown in the pane; anything else is a fault of
     ours: written down with its traceback, told once, and tried again.
     """
     told = False
@@ -43,7 +43,7 @@ async def follow(source: Source[T], clock: Clock, faults: FaultLog, tell: Callab
                 async for item in items:
                     source.take(item)
             return
-        except LinkRefused as error:
+        except (LinkRefused, ConfigError) as error:  # a key command asked again would ask its user for ever
             source.failed(one_line(str(error)))
             return
         except SpecConsoleError as error:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from typing import Protocol
+import asyncio
+import importlib
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Protocol
 
+from specconsole.clock import Clock
 from specconsole.engine.snapshot import EngineSnapshot
+from specconsole.gpu.control import ProbeControl
 from specconsole.gpu.sample import Fleet
-from specconsole.host.base import Link
-from specconsole.logs.record import LogRecord
+from specconsole.host.base import Host, Link
+from specconsole.logs.record import Kind, Level, LogRecord
 from specconsole.service.unit import Unit
+
+if TYPE_CHECKING:
+    from specconsole.profile import Profile
+
+PAST_LINES = 1000
+"""Lines of each unit's log that are fetched from before the console came."""
 
 
 class Feeds(Protocol):
@@ -20,19 +31,19 @@ class Feeds(Protocol):
         ...
 
     def fleets(self) -> AsyncGenerator[Fleet, None]:
-        """Samples of the host, at the rate of `set_rate`."""
+        """Samples of the host, as `sample` says."""
         ...
 
-    def set_rate(self, interval_s: float, units: tuple[Unit, ...]) -> None:
-        """How often to sample, and the units whose processes to list."""
+    def sample(self, interval_s: float, units: tuple[Unit, ...]) -> None:
+        """How often to sample the host, and the units whose processes to list."""
         ...
 
     def units(self) -> AsyncGenerator[tuple[Unit, ...], None]:
         """All units, at first and after each change."""
         ...
 
-    def log(self, units: tuple[Unit, ...], first_seq: int) -> AsyncGenerator[list[LogRecord], None]:
-        """New records of these units' logs, after some of their past; numbered from `first_seq`."""
+    def log(self, unit: Unit) -> AsyncGenerator[list[LogRecord], None]:
+        """New records of a unit's log, after some of its past; opened again it goes on where it was."""
         ...
 
     def engine(self, unit: Unit) -> AsyncGenerator[EngineSnapshot, None]:
@@ -40,23 +51,81 @@ class Feeds(Protocol):
         ...
 
 
-class Store(Protocol):
-    """A bounded store of log records: what `log_window.Records` reads, and a way in."""
+class HostFeeds:
+    """The feeds of a real or a simulated host."""
 
-    @property
-    def first(self) -> int:
-        """The number of the oldest record that is held."""
-        ...
+    def __init__(self, host: Host, clock: Clock, profile: Profile | None, environ: Mapping[str, str]) -> None:
+        self._host, self._clock, self._profile, self._environ = host, clock, profile, environ
+        self._control = ProbeControl()
+        self._cursors: dict[str, str] = {}
+        """The cursor of the last record of each unit that was followed so far."""
 
-    @property
-    def end(self) -> int:
-        """The number after the newest record."""
-        ...
+    def links(self) -> AsyncGenerator[Link, None]:
+        """The state of the link, now and after each change."""
+        return self._host.links()
 
-    def record(self, number: int) -> LogRecord:
-        """The record of that number; it must be held."""
-        ...
+    async def fleets(self) -> AsyncGenerator[Fleet, None]:
+        """Samples of the host, as `sample` says."""
+        await _load("specconsole.gpu.follow")
+        from specconsole.gpu.follow import follow
 
-    def extend(self, records: list[LogRecord]) -> None:
-        """Add new records at the end."""
-        ...
+        async with aclosing(follow(self._host, control=self._control, clock=self._clock)) as fleets:
+            async for fleet in fleets:
+                yield fleet
+
+    def sample(self, interval_s: float, units: tuple[Unit, ...]) -> None:
+        """How often to sample the host, and the units whose processes to list."""
+        self._control.interval_s = interval_s
+        self._control.units = {unit.key: unit.state.cgroup for unit in units if unit.state.running}
+
+    async def units(self) -> AsyncGenerator[tuple[Unit, ...], None]:
+        """All units, at first and after each change."""
+        await _load("specconsole.service.watch")
+        from specconsole.service.watch import watch
+
+        async with aclosing(watch(self._host, self._profile, clock=self._clock)) as changes:
+            async for units in changes:
+                yield units
+
+    async def log(self, unit: Unit) -> AsyncGenerator[list[LogRecord], None]:
+        """New records of a unit's log, after some of its past; opened again it goes on where it was."""
+        await _load("specconsole.logs.journal")
+        from specconsole.logs.journal import Begin, follow
+        from specconsole.logs.source import Source
+
+        source = Source(unit.name, unit.manager, unit.serving.log_file)
+        known = self._cursors.get(unit.key)
+        begin = Begin(lines=PAST_LINES)
+        if known is not None:
+            begin = Begin(cursor=known) if known else Begin(lines=0)
+            if source.log_file:
+                yield [self._gap(unit)]
+        records = follow(self._host, [source], begin=begin, now=self._clock.now, pause=self._clock.sleep)
+        async with aclosing(records) as batches:
+            async for batch in batches:
+                new = [record for record in batch if not known or record.cursor != known]
+                self._cursors[unit.key] = next((r.cursor for r in reversed(batch) if r.cursor), known or "")
+                yield new
+
+    def _gap(self, unit: Unit) -> LogRecord:
+        said = "The log file was opened anew: what was written to it meanwhile is not shown."
+        return LogRecord(0, self._clock.now(), unit.key, said, Level.WARNING, Kind.GAP)
+
+    async def engine(self, unit: Unit) -> AsyncGenerator[EngineSnapshot, None]:
+        """What the server of a unit says."""
+        await _load("httpx", "specconsole.engine.channel", "specconsole.engine.watch", "specconsole.service.secret")
+        from specconsole.engine.watch import watch
+        from specconsole.service.secret import api_key
+
+        key = await api_key(self._host, unit, self._profile, self._environ)
+        serving = unit.serving
+        snapshots = watch(self._host, serving.endpoint, api_key=key, clock=self._clock, expected=serving.served_names)
+        async with aclosing(snapshots) as answers:
+            async for snapshot in answers:
+                yield snapshot
+
+
+async def _load(*modules: str) -> None:
+    """Import in a thread: httpx takes 160 ms, in which the screen would not move."""
+    for module in modules:
+        await asyncio.to_thread(importlib.import_module, module)

@@ -24,6 +24,11 @@ class Feed:
     """Why the source ended, in one sentence; "" while it runs."""
 
 
+def log_feed(unit: str) -> str:
+    """The name of the feed that brings a unit's log, by the unit's key."""
+    return f"log {unit}"
+
+
 @dataclass(frozen=True)
 class Freshness:
     """A judgement on a feed at one moment."""
@@ -66,4 +71,4 @@ def whole(seconds: float | None) -> str:
     """An age in whole seconds, so that it does not flicker."""
     if seconds is None:
         return text.UNKNOWN
-    return "<1 s" if seconds < 1 else f"{seconds:.0f} s" if seconds < 120 else text.age(seconds)
+    return "<1 s" if seconds < 1 else f"{int(seconds)} s" if seconds < 120 else text.age(seconds)

@@ -26,7 +26,7 @@ class Tiles:
         return self.lines * self.tile_rows
 
 
-_FORMS = ((3, 46), (2, 40), (1, 64), (1, 35), (1, 22))
+_FORMS = ((3, 46), (2, 40), (1, 64), (1, 35), (1, 23))
 """Rows of a tile and the least width at which that form shows all its numbers, the best form first."""
 
 
@@ -41,7 +41,7 @@ def tiles(count: int, width: int, height: int) -> Tiles:
                 continue
             if lines * rows <= height:
                 return Tiles(columns, lines, rows)
-    columns = max(min((width + GAP) // (22 + GAP), count), 1)
+    columns = max(min((width + GAP) // (23 + GAP), count), 1)
     return Tiles(columns, -(-count // columns), 1)
 
 

@@ -6,32 +6,16 @@ Ordinals count the chosen records from the first one that was ever held; they st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from functools import lru_cache
 
+from specconsole.logs.buffer import Filter, LogBuffer
 from specconsole.logs.record import Level, LogRecord
 
 _DEAD = 4096
 """Numbers of fallen records are dropped in lots: moving a long list each time would cost more than it frees."""
-
-
-class Records(Protocol):
-    """A bounded store of records, numbered for ever; old ones fall off at the front."""
-
-    @property
-    def first(self) -> int:
-        """The number of the oldest record that is held."""
-        ...
-
-    @property
-    def end(self) -> int:
-        """The number after the newest record."""
-        ...
-
-    def record(self, number: int) -> LogRecord:
-        """The record of that number; it must be held."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -44,11 +28,11 @@ class Line:
 
 
 class LogWindow:
-    """A window of `height` lines over the records that `choose` lets through."""
+    """A window of `height` lines over the records that a filter lets through."""
 
-    def __init__(self, records: Records, choose: Callable[[LogRecord], bool]) -> None:
-        self.records = records
-        self.choose = choose
+    def __init__(self, buffer: LogBuffer, wanted: Filter) -> None:
+        self.buffer = buffer
+        self.wanted = wanted
         self.height = 1
         self.following = True
         self._chosen: list[int] = []
@@ -57,7 +41,8 @@ class LogWindow:
         """The ordinal of `_chosen[0]`."""
         self._dropped = 0
         """The ordinal of the first chosen record that is held."""
-        self._scanned = records.first
+        self._scanned = buffer.first
+        self._record = lru_cache(512)(self._read)
         self._top = (0, 0)
         self._seen_end = 0
 
@@ -83,16 +68,15 @@ class LogWindow:
 
     def sync(self) -> bool:
         """Take in what came and forget what fell off; says whether what is in view may have changed."""
-        records, before = self.records, (self._dropped, self.end)
-        while self._dropped < self.end and self._chosen[self._dropped - self._base] < records.first:
+        buffer, before = self.buffer, (self._dropped, self.end)
+        while self._dropped < self.end and self._chosen[self._dropped - self._base] < buffer.first:
             self._dropped += 1
         if self._dropped - self._base > _DEAD:
             del self._chosen[: self._dropped - self._base]
             self._base = self._dropped
-        for number in range(max(self._scanned, records.first), records.end):
-            if self.choose(records.record(number)):
-                self._chosen.append(number)
-        self._scanned = records.end
+        for numbers in buffer.select(self.wanted, self._scanned):
+            self._chosen += numbers
+        self._scanned = buffer.next
         if self.following:
             self._to_end()
         elif self._top[0] < self._dropped:
@@ -131,14 +115,17 @@ class LogWindow:
         """Stay where it is while the log goes on."""
         self.following = False
 
-    def find(self, direction: int, wanted: Callable[[LogRecord], bool]) -> bool:
-        """Bring the next or previous wanted record to the upper edge; says whether there is one."""
-        start = self._top[0] + direction if not self.following else (self.end - 1 if direction < 0 else self.end)
-        stop = self.end if direction > 0 else self._dropped - 1
-        for ordinal in range(start, stop, direction):
-            if wanted(self._at(ordinal)):
+    def find_grave(self, direction: int, level: Level = Level.ERROR) -> bool:
+        """Bring the next or previous record that is at least so grave to the upper edge; says whether there is one."""
+        at = self.end if self.following else self._top[0]
+        number = self._number(at) if at < self.end else self.buffer.next
+        search = self.buffer.next_grave if direction > 0 else self.buffer.previous_grave
+        while (number_found := search(number, level)) is not None:
+            number = number_found
+            place = bisect_left(self._chosen, number)
+            if place < len(self._chosen) and self._chosen[place] == number:
                 self.following = False
-                self._top = (ordinal, 0)
+                self._top = (self._base + place, 0)
                 return True
         return False
 
@@ -153,17 +140,23 @@ class LogWindow:
             self._seen_end = self.end
         return shown
 
-    def share(self) -> tuple[float, float]:
-        """The part of the log that is in view, as fractions from 0 to 1, by records; for a scroll bar."""
+    def share(self, lines: list[Line]) -> tuple[float, float]:
+        """The part of the log that `lines`, those in view, are: fractions from 0 to 1, by records; for a scroll bar."""
         total = self.end - self._dropped
         if not total:
             return (0.0, 1.0)
         start = (self._top[0] - self._dropped) / total
-        shown = {line.record.seq for line in self.lines()}
+        shown = {line.record.seq for line in lines}
         return (start, min(start + len(shown) / total, 1.0))
 
     def _at(self, ordinal: int) -> LogRecord:
-        return self.records.record(self._chosen[ordinal - self._base])
+        return self._record(self._number(ordinal))
+
+    def _number(self, ordinal: int) -> int:
+        return self._chosen[ordinal - self._base]
+
+    def _read(self, number: int) -> LogRecord:
+        return self.buffer.get(number, number + 1)[0]
 
     def _walk(self, place: tuple[int, int]) -> Iterator[tuple[int, int]]:
         ordinal, part = place
@@ -213,8 +206,3 @@ class LogWindow:
 def line_count(record: LogRecord) -> int:
     """How many lines a record takes."""
     return record.text.count("\n") + 1
-
-
-def is_error(record: LogRecord) -> bool:
-    """Whether `e` stops here."""
-    return record.level >= Level.ERROR

@@ -29,11 +29,11 @@ class Commands(Provider):
 
     def _entries(self) -> Iterator[Entry]:
         console, screen = self._console, self.screen
-        live = {active.binding.id for active in screen.active_bindings.values() if active.enabled}
+        live = {active.binding.id: (key, active) for key, active in screen.active_bindings.items() if active.enabled}
         for command in keys.COMMANDS:
             if command.id in live and command.id != "app.palette":
-                node = screen.focused or screen
-                yield command.help, keys.shown_key(command.keys), partial(node.run_action, command.action)
+                key, active = live[command.id]
+                yield command.help, keys.shown_key(key), partial(self.app.run_action, command.action, active.node)
         for unit in console.units:
             yield "Select unit " + name(unit), unit.name, partial(console.select, unit.key)
         for theme in console.theme_names:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from rich.style import Style
 from textual.color import Color, ColorParseError
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 from specconsole import resources
 from specconsole.errors import ConfigError
@@ -40,8 +41,6 @@ TOKENS: Mapping[str, str] = {
     "ink-warn": "warning",
     "ink-bad": "error",
     "ink-stale": "warning",
-    "ink-select": "foreground",
-    "ink-select-background": "panel",
     "ink-gpu-memory": "primary",
     "ink-gpu-free": "foreground-disabled",
     "ink-gpu-util": "secondary",
@@ -55,6 +54,8 @@ TOKENS: Mapping[str, str] = {
 }
 """Our own tokens, and the variable of any Textual theme that stands in where a theme does not set them."""
 
+_LOOKS = {"strong": "bold", "title": "bold", "key": "bold", "log-critical": "bold reverse"}
+"""How inks look beyond their colour."""
 _FIELDS = {field.name for field in fields(Theme)} - {"name"}
 _COLOURS = _FIELDS - {"dark", "ansi", "luminosity_spread", "text_alpha", "variables"}
 _STYLE_WORDS = {"none", "bold", "dim", "italic", "reverse", "underline", "strike", "not"}
@@ -135,6 +136,25 @@ def tokens(theme: Theme) -> dict[str, str]:
     return {token: system.get(stand_in, system["foreground"]) for token, stand_in in TOKENS.items()}
 
 
+def defaults(theme: Theme) -> dict[str, str]:
+    """A value for every variable that a style sheet may name: one that is missing would end the app.
+
+    Textual makes fewer variables for an ANSI theme than its own style sheets use; its own ANSI theme brings the rest.
+    """
+    base = BUILTIN_THEMES["ansi-dark" if theme.ansi else "textual-dark"]
+    return {**base.to_color_system().generate(), **base.variables, **tokens(theme)}
+
+
+def ink(name: str, variables: Mapping[str, str], background: Color) -> Style:
+    """The style of an ink under the variables of a theme, on a background."""
+    match = _ALPHA.match(variables[f"ink-{name}"])
+    colour = Color.parse(match["colour"]) if match else background.get_contrast_text()
+    if colour.a < 1 and background.ansi is None:
+        colour = background + colour
+    looks = Style.parse(_LOOKS.get(name, "none"))
+    return Style(color=colour.rich_color, bgcolor=background.rich_color) + looks
+
+
 def _check_variable(where: str, key: str, value: object) -> None:
     if key.endswith("-style"):
         if not isinstance(value, str) or not value.split() or not set(value.split()) <= _STYLE_WORDS:
@@ -147,7 +167,7 @@ def _check_colour(where: str, key: str, value: object) -> None:
     match = _ALPHA.match(value) if isinstance(value, str) else None
     if match is None:
         raise _wrong(where, key, "it must be a colour in quotes")
-    if match["colour"] == "auto" and key.startswith("variables."):
+    if match["colour"] == "auto" and key.startswith("variables.") and not key.startswith("variables.ink-"):
         return
     try:
         Color.parse(match["colour"])

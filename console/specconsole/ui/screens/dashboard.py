@@ -16,12 +16,12 @@ from specconsole.gpu.fault import Fault
 from specconsole.gpu.history import Column
 from specconsole.gpu.sample import Fleet
 from specconsole.host.base import Link
+from specconsole.logs.buffer import LogBuffer
 from specconsole.service.unit import Unit
 from specconsole.ui import keys
 from specconsole.ui.freshness import Feed
 from specconsole.ui.layout import plan
 from specconsole.ui.log_line import Stamp
-from specconsole.ui.log_window import Records
 from specconsole.ui.widgets.engine import EnginePane
 from specconsole.ui.widgets.footer import Footer
 from specconsole.ui.widgets.gpus import GpusPane
@@ -29,6 +29,12 @@ from specconsole.ui.widgets.header import Header, Served
 from specconsole.ui.widgets.log import LogPane
 from specconsole.ui.widgets.pane import Pane
 from specconsole.ui.widgets.units import UnitsPane
+
+
+class Top(Container):
+    """The upper panes: side by side, or one above the other."""
+
+    BLANK = True
 
 
 class DashboardScreen(Screen[None], inherit_bindings=False):
@@ -62,8 +68,6 @@ class DashboardScreen(Screen[None], inherit_bindings=False):
     """Monotonic seconds of their last reading."""
     unit: var[Unit | None] = var(None)
     """The unit that runs."""
-    unit_name: var[str] = var("")
-    """The systemd name of the selected unit."""
     selected: var[str] = var("")
     """The key of the selected unit."""
     answers: var[tuple[str, bool] | None] = var(None)
@@ -72,12 +76,12 @@ class DashboardScreen(Screen[None], inherit_bindings=False):
     """What runs, for the header."""
     engine: var[EngineSnapshot | None] = var(None)
     """What the running unit's server said last."""
-    records: var[Records | None] = var(None)
-    """The store of the log."""
+    buffer: var[LogBuffer | None] = var(None)
+    """The log of all units."""
     log_end: var[int] = var(0)
     """The number after the newest log record."""
-    last_line_at: var[float | None] = var(None)
-    """Monotonic seconds of the last log record."""
+    last_lines: var[dict[str, float]] = var({})
+    """Monotonic seconds of the last log record of each unit."""
 
     log_pane = getters.query_one(LogPane)
 
@@ -89,12 +93,12 @@ class DashboardScreen(Screen[None], inherit_bindings=False):
         """Header, panes, footer."""
         me = DashboardScreen
         yield Header().data_bind(me.host_name, me.read_only, me.link, me.served, me.now, me.clock_text)
-        with Container(id="top"):
+        with Top(id="top"):
             yield UnitsPane().data_bind(me.link, me.feeds, me.now, me.units, me.units_at, me.selected, me.answers)
             yield GpusPane().data_bind(me.link, me.feeds, me.now, me.fleet, me.history, me.faults)
         yield EnginePane().data_bind(me.link, me.feeds, me.now, me.engine, me.unit)
         log = LogPane(self._stamp)
-        yield log.data_bind(me.link, me.feeds, me.now, me.records, me.unit_name, me.log_end, me.last_line_at)
+        yield log.data_bind(me.link, me.feeds, me.now, me.buffer, me.selected, me.log_end, me.last_lines)
         yield Footer()
 
     def on_mount(self) -> None:

@@ -61,5 +61,5 @@ class Footer(Rows):
             if command.footer is None or (start := shown.find(words, at)) < 0:
                 continue
             if start <= event.x < start + len(words):
-                await (self.app.focused or self.screen).run_action(command.action)
+                await self.app.run_action(command.action, self.screen.active_bindings[key].node)
                 return

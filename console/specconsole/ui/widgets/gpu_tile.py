@@ -33,7 +33,7 @@ class Card:
 
 
 def tile(card: Card, cells: int, rows: int) -> tuple[Row, ...]:
-    """Draw a GPU on `rows` (1 to 3) rows of `cells` cells; 22 cells are the least that hold every number."""
+    """Draw a GPU on `rows` (1 to 3) rows of `cells` cells; 23 cells are the least that hold every number."""
     if card.gpu.error is not None:
         lost: Row = (index(card.gpu), ("✖ " + text.one_line(card.gpu.error), "bad"))
         return (fill(lost, cells), *((fill((), cells),) * (rows - 1)))

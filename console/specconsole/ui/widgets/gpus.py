@@ -13,8 +13,8 @@ from specconsole.gpu import view
 from specconsole.gpu.fault import Fault
 from specconsole.gpu.history import Column, key
 from specconsole.gpu.sample import Fleet
+from specconsole.ui import layout
 from specconsole.ui.freshness import Freshness
-from specconsole.ui.layout import GAP, Tiles, tiles
 from specconsole.ui.row import Row, cut, fitting
 from specconsole.ui.widgets.gpu_tile import Card, GpuTile
 from specconsole.ui.widgets.pane import Pane
@@ -47,6 +47,12 @@ def trouble(fleet: Fleet, faults: tuple[Fault, ...], cells: int) -> Row:
     return (("no fault seen", "muted"),) if asked else ()
 
 
+class Tiles(Grid):
+    """The grid of tiles."""
+
+    BLANK = True
+
+
 class GpusPane(Pane):
     """All GPUs of the host."""
 
@@ -54,7 +60,7 @@ class GpusPane(Pane):
     FEED = "gpus"
     INPUTS = ("fleet", "history", "faults")
     DEFAULT_CSS = """
-    GpusPane > #tiles { height: 1fr; width: 1fr; margin: 0 1 0 0; overflow: hidden; }
+    GpusPane > Tiles { height: 1fr; width: 1fr; margin: 0 1 0 0; overflow: hidden; }
     GpusPane > #note { height: 1fr; }
     """
 
@@ -65,11 +71,11 @@ class GpusPane(Pane):
     faults: var[tuple[Fault, ...]] = var(())
     """What is wrong with any GPU now, the gravest first."""
 
-    _form = Tiles(0, 0, 0)
+    _form = layout.Tiles(0, 0, 0)
 
     def body(self) -> Iterable[Widget]:
         """The grid of tiles, and the line that stands there when there are none."""
-        yield Grid(id="tiles")
+        yield Tiles()
         yield Rows(id="note")
 
     def summary(self, fresh: Freshness) -> Row:
@@ -82,7 +88,7 @@ class GpusPane(Pane):
         """Each tile anew, or why there is none."""
         fleet = self.fleet
         gpus = fleet.gpus if fleet is not None else ()
-        grid, note = self.query_one("#tiles", Grid), self.query_one("#note", Rows)
+        grid, note = self.query_one(Tiles), self.query_one("#note", Rows)
         grid.display, note.display = bool(gpus), not gpus
         if fleet is None or not gpus:
             note.show([cut(self._nothing(fleet), self.size.width)])
@@ -105,13 +111,13 @@ class GpusPane(Pane):
         return (("  no GPU evidence: ", "warn"), (text.one_line(fleet.why or "the probe gives no reason"), "text"))
 
     def _arrange(self, grid: Grid, count: int) -> None:
-        form = tiles(count, self.size.width - 1, max(self.size.height - 1, 1))
+        form = layout.tiles(count, self.size.width - 1, max(self.size.height - 1, 1))
         if form != self._form:
             self._form = form
             grid.styles.grid_size_columns = form.columns
             grid.styles.grid_size_rows = form.lines
             grid.styles.grid_rows = (str(form.tile_rows),)
-            grid.styles.grid_gutter_vertical = GAP  # the gap between columns; Textual names it by its lines
+            grid.styles.grid_gutter_vertical = layout.GAP  # the gap between columns; Textual names it by its lines
         missing = form.columns * form.lines - len(grid.children)
         if missing > 0:
             grid.mount_all([GpuTile() for _ in range(missing)])

@@ -10,10 +10,11 @@ from textual.reactive import var
 from textual.widget import Widget
 
 from specconsole import text
+from specconsole.logs.buffer import Filter, LogBuffer
 from specconsole.ui import keys
-from specconsole.ui.freshness import Freshness, whole
+from specconsole.ui.freshness import Feed, Freshness, judge, log_feed, whole
 from specconsole.ui.log_line import Stamp
-from specconsole.ui.log_window import LogWindow, Records, is_error
+from specconsole.ui.log_window import LogWindow
 from specconsole.ui.row import Row, fitting
 from specconsole.ui.widgets.log_view import LogView
 from specconsole.ui.widgets.pane import Pane
@@ -23,19 +24,18 @@ class LogPane(Pane):
     """A log with its state in the title: whose, how many lines, following or how many came since."""
 
     NAME = "log"
-    FEED = "log"
-    INPUTS = ("unit_name", "log_end", "last_line_at")
+    INPUTS = ("selected", "log_end", "last_lines")
     BINDINGS: ClassVar = keys.bindings(keys.Place.LOG)
     DEFAULT_CSS = "LogPane { height: 1fr; }"
 
-    records: var[Records | None] = var(None)
-    """The store that holds the log of all units."""
-    unit_name: var[str] = var("")
-    """The unit whose records are shown; "" for all."""
+    buffer: var[LogBuffer | None] = var(None)
+    """The log of all units."""
+    selected: var[str] = var("")
+    """The key of the unit whose records are shown; "" for none."""
     log_end: var[int] = var(0)
     """The number after the newest record, told by the app for each batch."""
-    last_line_at: var[float | None] = var(None)
-    """Monotonic seconds at which the last record came."""
+    last_lines: var[dict[str, float]] = var({})
+    """Monotonic seconds at which the last record of each unit came."""
 
     def __init__(self, stamp: Stamp, *, id: str | None = None) -> None:  # noqa: A002 Textual's name
         super().__init__(id=id)
@@ -53,16 +53,15 @@ class LogPane(Pane):
     def on_mount(self) -> None:
         """Show the log of whatever unit is chosen, and wake for each batch."""
         super().on_mount()
-        self.watch(self, "records", self._show_log)
-        self.watch(self, "unit_name", self._show_log)
+        self.watch(self, "buffer", self._show_log)
+        self.watch(self, "selected", self._show_log)
         self.watch(self, "log_end", self._wake, init=False)
 
     def _show_log(self) -> None:
-        records, wanted = self.records, self.unit_name
-        if records is None:
+        if self.buffer is None:
             self.view.attach(None)
-            return
-        self.view.attach(LogWindow(records, lambda record: not wanted or record.unit in ("", wanted)))
+        else:
+            self.view.attach(LogWindow(self.buffer, Filter(units=frozenset((self.selected,)))))
 
     def _wake(self) -> None:
         self.view.wake()
@@ -71,15 +70,20 @@ class LogPane(Pane):
     def _moved(self) -> None:
         self.redraw()
 
+    def freshness(self) -> Freshness:
+        """How old the selected unit's log is."""
+        return judge(self.feeds.get(log_feed(self.selected), Feed()), self.link, self.now)
+
     def summary(self, fresh: Freshness) -> Row:
         """Whose log, what it holds, and whether it follows."""
         window = self.view.window
         if window is None or fresh.waiting:
             return ()
         count = window.end - window.first
-        quiet = None if self.last_line_at is None else self.now - self.last_line_at
+        last = self.last_lines.get(self.selected)
+        quiet = None if last is None else self.now - last
         parts: list[tuple[int, Row]] = [
-            (2, ((text.one_line(self.unit_name.removesuffix(".service") or "all units"), "muted"),)),
+            (2, ((text.one_line(self.selected.removesuffix(".service")), "muted"),)),
             (0, self._following(window)),
             (1, ((f"{count:,} {'entry' if count == 1 else 'entries'}", "muted"),)),
         ]
@@ -115,7 +119,7 @@ class LogPane(Pane):
     def find_error(self, direction: int) -> bool:
         """Bring the next or previous error to the top of the view; says whether there is one."""
         window = self.view.window
-        found = window is not None and window.find(direction, is_error)
+        found = window is not None and window.find_grave(direction)
         self.view.refresh_window()
         return found
 

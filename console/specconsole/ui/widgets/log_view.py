@@ -39,6 +39,8 @@ class LogView(Inked):
         self.aside = 0
         self._stamp = stamp
         self._lines: list[Line] = []
+        self._strips: dict[int, Strip] = {}
+        self._thumb = range(0)
         self._waiting = False
         self._missed = False
         self._drawn = lru_cache(1024)(self._draw)
@@ -87,6 +89,8 @@ class LogView(Inked):
 
     def _show(self) -> None:
         self._lines = self.window.lines() if self.window is not None else []
+        self._thumb = self._thumb_rows()
+        self._strips.clear()
         self.refresh()
         self.post_message(self.Moved())
 
@@ -95,21 +99,28 @@ class LogView(Inked):
         return self.strip(fill(row, cells), cells)
 
     def line(self, y: int) -> Strip:
-        """One line of the view, with its cell of the scroll bar."""
-        cells = self.size.width
-        text = self._drawn(self._lines[y], cells - 1, self.aside) if y < len(self._lines) else self.strip((), cells - 1)
-        return Strip.join([text, self.strip(((self._bar_cell(y)),), 1)])
+        """One line of the view, with its cell of the scroll bar; drawn once until the view changes."""
+        strip, cells = self._strips.get(y), self.size.width
+        if strip is None or strip.cell_length != cells:
+            known = y < len(self._lines)
+            text = self._drawn(self._lines[y], cells - 1, self.aside) if known else self.strip((), cells - 1)
+            strip = self._strips[y] = Strip.join([text, self.strip((self._bar_cell(y),), 1)])
+        return strip
 
     def _bar_cell(self, y: int) -> tuple[str, str]:
+        if not self._thumb:
+            return (" ", "rule")
+        return ("┃", "muted") if y in self._thumb else ("│", "rule")
+
+    def _thumb_rows(self) -> range:
+        """The rows of the scroll bar that stand for what is in view; none when all is in view."""
         height = self.size.height
-        if self.window is None or not height:
-            return (" ", "rule")
-        start, end = self.window.share()
-        if end - start >= 1:
-            return (" ", "rule")
+        start, end = self.window.share(self._lines) if self.window is not None else (0.0, 1.0)
+        if end - start >= 1 or not height:
+            return range(0)
         thumb = max(round((end - start) * height), 1)
         at = min(round(start * height), height - thumb)
-        return ("┃", "muted") if at <= y < at + thumb else ("│", "rule")
+        return range(at, at + thumb)
 
     def plain(self) -> str:
         """The text in view, for copying."""
@@ -135,4 +146,5 @@ class LogView(Inked):
         """Forget what was drawn with the old theme."""
         if hasattr(self, "_drawn"):
             self._drawn.cache_clear()
+            self._strips.clear()
         super().notify_style_update()

@@ -38,6 +38,7 @@ class Pane(Vertical, can_focus=True):
     Pane > .pane--title { height: 1; width: 1fr; }
     Pane > .pane--body { height: 1fr; width: 1fr; }
     """
+    BLANK = True  # its children cover it
     NAME: ClassVar[str] = ""
     """The pane's title, and the key of its help in `ui/words.py`."""
     FEED: ClassVar[str] = ""

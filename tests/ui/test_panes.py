@@ -1,0 +1,191 @@
+"""What header, units and engine panes say, as rows: no app needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from specconsole.engine.health import Health
+from specconsole.host.base import Link, LinkKind
+from specconsole.service.unit import Unit
+from specconsole.ui.derived import answers, served
+from specconsole.ui.row import plain, width
+from specconsole.ui.unit_word import running_unit, state_word
+from specconsole.ui.widgets.engine import engine_rows, standing
+from specconsole.ui.widgets.header import Served, header_row
+from specconsole.ui.widgets.units import unit_row
+from tests.ui.scene import BASE, engine, unit, units
+
+SERVED = Served("Kimi-K2.5-INT4", "0.16.0", "TP8", "ngram k=5")
+
+
+def header(link: Link | None, cells: int = 120, *, read_only: bool = False, host: str = "root@gpu-1") -> str:
+    row = header_row(host, link, SERVED, read_only=read_only, clock="14:52:31", now=100.0, cells=cells)
+    assert width(row) == cells
+    return plain(row)
+
+
+@pytest.mark.parametrize(
+    ("link", "words"),
+    [
+        (None, "◌ connecting"),
+        (Link(LinkKind.CONNECTING, 99.0), "◌ connecting"),
+        (Link(LinkKind.UP, 10.0, round_trip_s=0.0123), "● up 12 ms"),
+        (Link(LinkKind.UP, 10.0), "● up "),
+        (Link(LinkKind.STALE, 96.0), "◌ stale 4 s"),
+        (Link(LinkKind.LOST, 90.0, attempt=3, next_try=104.0), "✖ lost, attempt 3, next try in 4 s"),
+        (Link(LinkKind.LOST, 90.0, attempt=3, next_try=99.0), "✖ lost, attempt 3, trying now"),
+        (Link(LinkKind.LOST, 90.0), "✖ lost, trying now"),
+        (Link(LinkKind.REFUSED, 90.0, reason="[/x] the host key changed"), "✖ refused: [/x] the host key changed"),
+        (Link(LinkKind.CLOSED, 90.0), "○ closed"),
+    ],
+)
+@pytest.mark.parametrize("cells", [80, 120, 200])
+def test_the_link_is_said_at_every_width(link: Link | None, words: str, cells: int) -> None:
+    assert words in header(link, cells)
+
+
+def test_header_of_each_width() -> None:
+    up = Link(LinkKind.UP, 10.0, round_trip_s=0.012)
+    whole = "specconsole  root@gpu-1 ● up 12 ms  Kimi-K2.5-INT4 · vLLM 0.16.0 · TP8 · ngram k=5"
+    assert whole in header(up, 120)
+    assert "read/write   14:52:31" in header(up, 120)
+    assert "root@gpu-1 ● up 12 ms  Kimi-K2.5-INT4 · TP8 · ngram k=5" in header(up, 80)
+    assert "root@gpu-1 ● up 12 ms" in header(up, 40)
+
+
+@pytest.mark.parametrize("cells", [60, 80, 200])
+def test_read_only_is_said_at_every_width(cells: int) -> None:
+    assert "read-only" in header(Link(LinkKind.UP, 10.0), cells, read_only=True)
+
+
+@pytest.mark.parametrize(
+    ("one", "answering", "said"),
+    [
+        (unit(active="active"), True, ("●", "serving", "good")),
+        (unit(active="active"), False, ("◐", "not answering", "busy")),
+        (unit(active="active"), None, ("●", "running", "text")),
+        (unit(active="activating", sub="start"), None, ("◐", "starting", "busy")),
+        (unit(active="activating", sub="auto-restart"), None, ("↻", "restarting", "warn")),
+        (unit(active="deactivating", sub="stop-sigterm"), None, ("◐", "stopping", "busy")),
+        (unit(), None, ("○", "stopped", "muted")),
+        (unit(active="failed", result="oom-kill"), None, ("✖", "failed (oom-kill)", "bad")),
+        (unit(active="failed"), None, ("✖", "failed", "bad")),
+        (unit(load="masked"), None, ("?", "masked", "warn")),
+        (unit(active="maintenance"), None, ("?", "maintenance", "warn")),
+    ],
+)
+def test_state_is_a_glyph_and_a_word(one: Unit, answering: bool | None, said: tuple[str, str, str]) -> None:
+    word = state_word(one, answering)
+    assert (word.glyph, word.word, word.ink) == said
+
+
+def test_only_what_answers_is_green() -> None:
+    for active in ("active", "activating", "deactivating", "inactive", "failed", "reloading", "odd"):
+        for answering in (None, False):
+            assert state_word(unit(active=active), answering).ink != "good"
+
+
+def row(one: Unit, cells: int = 60, *, stale: bool = False, since: float | None = 2292.0, names: int = 10) -> str:
+    shown = unit_row(one, cells, since_s=since, answers=True, names=names, stale=stale)
+    assert width(shown) == cells
+    return plain(shown)
+
+
+def test_unit_row() -> None:
+    ngram, base = units()
+    assert row(ngram).startswith("● ngram      serving  ngram k=5")
+    assert row(ngram).endswith("38:12")
+    assert row(base, since=None).endswith("—")
+    assert "3 restarts" in row(unit(active="active", restarts=3))
+    assert "ngram k=5" not in row(ngram, 31)
+    assert row(unit("a" * 80, "active"), 31).endswith(" 38:12")
+
+
+def test_stale_is_never_green() -> None:
+    shown = unit_row(units()[0], 60, since_s=1.0, answers=True, names=8, stale=True)
+    assert "good" not in {ink for _, ink in shown}
+
+
+def test_the_engine_asked_is_of_an_active_unit_before_others() -> None:
+    starting, active = unit("a.service", "activating"), unit("b.service", "active")
+    assert running_unit((unit(), starting, active)) is active
+    assert running_unit((unit(), starting)) is starting
+    assert running_unit((unit(), unit(active="failed"))) is None
+
+
+@pytest.mark.parametrize(
+    ("health", "words", "ink"),
+    [
+        (Health.REFUSED, "◐ not answering yet", "busy"),
+        (Health.STARTING, "◐ listens, serves no model yet", "busy"),
+        (Health.ANSWERING, "● answering", "good"),
+        (Health.SILENT, "▲ gives no answer in time", "warn"),
+        (Health.DEAD, "✖ the engine has died", "bad"),
+        (Health.WRONG, "✖ not the expected server", "bad"),
+    ],
+)
+def test_engine_standing(health: Health, words: str, ink: str) -> None:
+    assert standing(engine(health)) == (words, ink)
+
+
+def test_a_server_whose_tokens_stopped_is_not_green() -> None:
+    words, ink = standing(engine(quiet_s=12.0))
+    assert words == "▲ no token for 0:12 while requests run"
+    assert ink == "warn"
+
+
+def shown_engine(cells: int = 120, **changes: Any) -> list[str]:
+    rows = engine_rows(engine(**changes), cells)
+    assert all(width(one) <= cells for one in rows)
+    return [plain(one).strip() for one in rows]
+
+
+def test_engine_rows() -> None:
+    first, second = shown_engine(200)
+    assert first.startswith("running 3   waiting 0   out 73.5 tok/s   in 120.0 tok/s   TPOT 13.60 ms   p99 45.0 ms")
+    assert "KV 41 % ━━━━───" in first
+    assert second == "τ 1.69   coverage 48 %   AL 2.40   accepted 28 %   by position 0.60 0.40 0.22 0.12 0.06"
+
+
+def test_essentials_stand_at_80_columns() -> None:
+    first, second = shown_engine(80)
+    assert [
+        part for part in ("running 3", "waiting 0", "73.5 tok/s", "TPOT 13.60 ms", "KV 41 %") if part not in first
+    ] == []
+    assert second.startswith("τ 1.69   coverage 48 %   AL 2.40")
+
+
+def test_unknown_is_never_zero() -> None:
+    first, second = shown_engine(window=None, running=None, waiting=None, kv_use=None, spec=None)
+    assert first.startswith("running —   waiting —   out — ")
+    assert "0" not in first
+    assert second == ""
+
+
+def test_why_there_are_no_numbers() -> None:
+    first, _ = shown_engine(window=None, running=None, no_data="the server logs no statistics")
+    assert first == "no numbers: the server logs no statistics"
+    assert shown_engine(health=Health.REFUSED, reason="Nothing listens at 127.0.0.1:8000.")[0].startswith(
+        "Nothing listens"
+    )
+
+
+def test_since_the_start_is_said_where_the_window_has_no_draft() -> None:
+    assert shown_engine(200, window=None)[1].endswith("since its start")
+
+
+def test_what_is_served_comes_from_the_server_or_from_the_unit() -> None:
+    ngram = units()[0]
+    assert served(ngram, engine()) == SERVED
+    assert served(ngram, None) == Served("Kimi-K2.5-INT4", "", "TP8", "ngram k=5")
+    assert served(None, engine()) == Served()
+
+
+def test_who_answers_is_unknown_when_stale() -> None:
+    ngram = units()[0]
+    assert answers(ngram, engine(), stale=False) == (ngram.key, True)
+    assert answers(ngram, engine(Health.SILENT), stale=False) == (ngram.key, False)
+    assert answers(ngram, engine(), stale=True) is None
+    assert answers(unit(BASE), None, stale=False) is None
