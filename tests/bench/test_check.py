@@ -64,11 +64,18 @@ def test_others_that_ran_already() -> None:
     assert "2 requests of others ran when this run began" in found(run)["foreign"][1]
 
 
-def test_tau_by_stamps_and_by_counters_must_agree() -> None:
-    run = with_counters(inter_token_latency_seconds_count=5)
-    level, text = found(run)["tau"]
+def test_more_tokens_a_chunk_than_a_step_is_a_server_that_merges() -> None:
+    remarks = found(with_counters(inter_token_latency_seconds_count=5))
+    level, text = remarks["tau"]
+    assert level is Level.WEAK
+    assert text.startswith("τ is 4.000 by the stamps and 3.200 by the counters: some chunks hold several steps")
+    assert remarks["identity"] == (Level.WEAK, "Step latency / TPOT is 4.000, τ is 3.200.")
+
+
+def test_fewer_tokens_a_chunk_than_a_step_cannot_be() -> None:
+    level, text = found(with_counters(inter_token_latency_seconds_count=3))["tau"]
     assert level is Level.WRONG
-    assert text == "τ is 4.000 by the stamps and 3.200 by the counters."
+    assert text == "τ is 4.000 by the stamps and 5.333 by the counters: they cannot both be true."
 
 
 def test_a_chunk_that_is_no_step_breaks_the_identity() -> None:

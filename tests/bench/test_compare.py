@@ -69,6 +69,13 @@ def test_no_acceptance_can_make_up_for_a_step_that_costs_more_than_its_drafts_co
     assert "no acceptance" not in break_even(compare(base(10), spec(34)))
 
 
+def test_r_holds_where_the_server_sends_two_steps_as_one_chunk() -> None:
+    found = compare(base(10), spec(24))
+    merged = spec(24)
+    rows = tuple(replace(one, chunks=(*one.chunks[:1], one.chunks[2], one.chunks[4])) for one in merged.results)
+    assert compare(base(10), replace(merged, results=rows)).step_cost == pytest.approx(found.step_cost)
+
+
 def test_two_runs_of_one_kind_have_no_r() -> None:
     found = compare(base(10), base(12))
     assert found.step_cost is found.tau is None

@@ -1,7 +1,8 @@
 """Two runs side by side: ratios per prompt, what a step costs, and whether speculation pays, as far as one start each can tell.
 
-R = mean step of the speculative run / TPOT of the baseline: what a step costs in plain tokens. It pays where tau > R, which
-is the same as TPOT_spec < TPOT_base. With one start each there is no verdict, only "one start each: x % slower": starts
+R = mean step of the speculative run / TPOT of the baseline: what a step costs in plain tokens. It is computed as
+tau x TPOT_spec / TPOT_base, which holds too where a server sends several steps as one chunk. It pays where tau > R, which is
+the same as TPOT_spec < TPOT_base. With one start each there is no verdict, only "one start each: x % slower": starts
 differ by about 2 % with nothing changed, so less than 1.96 x 2 % x sqrt(2) = 5.5 % cannot be told from chance.
 """
 
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 from specconsole.bench.check import Level, check
 from specconsole.bench.run import BenchRun
-from specconsole.bench.stats import Result, Timing, geometric_mean, ratio
+from specconsole.bench.stats import Result, geometric_mean, ratio
 from specconsole.bench.table import Row, rows
 
 START_DEVIATION = 0.02
@@ -100,9 +101,8 @@ def compare(a: BenchRun, b: BenchRun) -> Comparison:
     pairs = tuple(each)
     ratios = [pair.tpot for pair in pairs]
     known = [value for value in ratios if value is not None]
-    base, spec = _arms(a, b)
-    row = {id(a): overall.a, id(b): overall.b}
-    base_timing = row[id(base)].timing if base else None
+    base = _baseline(a, b)
+    base_row, spec_row = (overall.a, overall.b) if base is a else (overall.b, overall.a)
     return Comparison(
         a=a,
         b=b,
@@ -111,8 +111,8 @@ def compare(a: BenchRun, b: BenchRun) -> Comparison:
         mean_ratio=geometric_mean(known) if len(known) == len(ratios) else None,
         token_ratio=overall.tpot,
         baseline=base,
-        step_cost=_step_cost(base_timing, row[id(spec)].timing if spec else None),
-        tau=row[id(spec)].timing.tau or row[id(spec)].tau if spec else None,
+        step_cost=step_cost(base_row, spec_row) if base else None,
+        tau=spec_row.tau if base else None,
         reasons=reasons,
         remarks=remarks,
         likeness=likeness(a, b),
@@ -124,17 +124,19 @@ def _rows(run: BenchRun, order: list[str]) -> list[Row]:
     return [*(found[prompt] for prompt in order), rows(run)[-1]]
 
 
-def _arms(a: BenchRun, b: BenchRun) -> tuple[BenchRun | None, BenchRun | None]:
-    """Baseline and speculative run, where exactly one of the two speculates."""
+def _baseline(a: BenchRun, b: BenchRun) -> BenchRun | None:
+    """The run without speculation, where exactly one of the two speculates."""
     speculates = [bool(run.identity.speculation or run.identity.method) for run in (a, b)]
     known = all(run.identity.speculation is not None or run.identity.method for run in (a, b))
     if not known or speculates[0] == speculates[1]:
-        return None, None
-    return (b, a) if speculates[0] else (a, b)
+        return None
+    return b if speculates[0] else a
 
 
-def _step_cost(base: Timing | None, spec: Timing | None) -> float | None:
-    return ratio(spec.step_s, base.tpot_s) if base and spec else None
+def step_cost(base: Row, spec: Row) -> float | None:
+    """R of one prompt, or overall."""
+    slowdown = ratio(spec.timing.tpot_s, base.timing.tpot_s)
+    return spec.tau * slowdown if spec.tau is not None and slowdown is not None else None
 
 
 def verdict(found: Comparison) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specconsole.bench.compare import Comparison, Likeness, Pair, break_even, verdict
+from specconsole.bench.compare import Comparison, Likeness, Pair, break_even, step_cost, verdict
 from specconsole.bench.table import QUANTILES, Table, heading, markdown_of
 from specconsole.text import number, one_line
 
@@ -68,8 +68,7 @@ def _likeness(found: Likeness) -> str:
 def _cells(pair: Pair, found: Comparison) -> tuple[str, ...]:
     a, b = pair.a, pair.b
     base, spec = (a, b) if found.baseline is found.a else (b, a)
-    step, plain = spec.timing.step_s, base.timing.tpot_s
-    cost = step / plain if found.baseline is not None and step is not None and plain else None
+    cost = step_cost(base, spec) if found.baseline is not None else None
     return (
         one_line(pair.name, 40),
         _ms(a.timing.tpot_s, 3),
