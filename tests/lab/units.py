@@ -76,6 +76,10 @@ def deployment(load_s: float = 0.5, tensor_parallel: int = 1) -> dict[str, str]:
     }
 
 
-def writer(script: str) -> str:
-    """Return a unit that runs a Python script once and then sleeps, which is told apart from vLLM only by its name."""
-    return f"[Service]\nExecStart=/usr/bin/python3 -u -c {shlex.quote(script)}\n"
+def writer(name: str, script: str, service: str = "") -> dict[str, str]:
+    """Return the files of a unit that runs a Python script; `service` are more lines of its section."""
+    program = f"/opt/{name}.py"
+    return {
+        program: f"#!/usr/bin/python3 -u\n{script.strip()}\n",
+        f"{SYSTEM}/{name}.service": f"[Service]\nExecStart={program}\n{service}",
+    }
