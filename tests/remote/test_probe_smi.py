@@ -127,6 +127,14 @@ def test_a_field_unknown_to_the_driver_is_left_out_or_spelt_otherwise() -> None:
     assert probe_smi.unknown_field(smi_text.H200_LOADED) is None
 
 
+@pytest.mark.parametrize("cell", ["²", "٣", "9" * 400, "0xzz", "1e999", "nan", "inf", "-", "1.2.3"])
+def test_what_only_looks_like_a_number_is_unknown(cell: str) -> None:
+    _, rest = smi_text.plain_row(0, probe_smi.FIELDS).split(",", 1)
+    text = f"{cell},{rest}".replace("125.86", cell).replace("0x0000000000000004", cell)
+    (row,) = probe_smi.rows(text)
+    assert not {"power_w", "throttle"} & row.keys()
+
+
 @given(st.text(max_size=400))
 def test_no_text_is_too_strange(text: str) -> None:
     for row in probe_smi.rows(text):

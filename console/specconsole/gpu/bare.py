@@ -53,7 +53,7 @@ class Rounds:
         if len(cells) != len(self._fields) or "count" not in self._fields:
             return None
         said = cells[self._fields.index("count")]
-        return int(said) if said.isdigit() else None
+        return int(said) if said.isdecimal() else None
 
 
 async def follow(host: Host, control: ProbeControl, clock: Clock) -> AsyncGenerator[Fleet, None]:

@@ -70,7 +70,7 @@ def keyed_kib(text: str) -> Dict[str, int]:
     for line in text.splitlines():
         name, _, rest = line.partition(":")
         words = rest.split()
-        if words and words[0].isdigit():
+        if words and words[0].isdecimal():
             found[name] = int(words[0]) * (1024 if words[1:] == ["kB"] else 1)
     return found
 

@@ -155,7 +155,7 @@ def _row(cells: Dict[str, str]) -> Row:
     index = cells.get("index", "")
     why: Dict[str, str] = {}
     row: Row = {
-        "index": int(index) if index.isdigit() else -1,
+        "index": int(index) if index.isdecimal() else -1,
         "uuid": cells.get("uuid", ""),
         "name": cells.get("name", ""),
     }
@@ -180,7 +180,7 @@ def _row(cells: Dict[str, str]) -> Row:
 
 def _modes(row: Row, cells: Dict[str, str], why: Dict[str, str]) -> None:
     bits = cells.get("clocks_throttle_reasons.active", cells.get("clocks_event_reasons.active", ""))
-    if bits.lower().startswith("0x"):
+    if re.match(r"0x[0-9a-f]{1,16}$", bits, re.IGNORECASE):
         row["throttle"] = throttle_reasons(int(bits, 16))
     else:
         why["throttle"] = _reason(bits)
@@ -193,7 +193,7 @@ def _modes(row: Row, cells: Dict[str, str], why: Dict[str, str]) -> None:
 
 def _number(cell: str) -> Optional[float]:
     """The number in a cell, with or without its unit; None for every way in which there is none."""
-    found = re.match(r"-?\d+(?:\.\d+)?(?=\s|$|%)", cell)
+    found = re.match(r"-?[0-9]{1,15}(?:\.[0-9]{1,9})?(?=\s|$|%)", cell)
     return float(found.group()) if found else None
 
 
@@ -220,7 +220,7 @@ def holders(text: str, fields: Sequence[str] = APPS) -> Dict[str, List[Row]]:
             at, extra = fields.index("process_name"), len(cells) - len(fields)
             cells[at : at + extra + 1] = [", ".join(cells[at : at + extra + 1])]
         values = dict(zip(fields, cells))  # noqa: B905  3.8
-        if len(cells) != len(fields) or not values.get("pid", "").isdigit():
+        if len(cells) != len(fields) or not values.get("pid", "").isdecimal():
             continue
         memory = _number(values.get("used_gpu_memory", values.get("used_memory", "")))
         name = values.get("process_name", "")

@@ -211,4 +211,4 @@ def details_of(pid: int, proc: str = "/proc") -> Values:
 
 def _pairs(text: str) -> List[Tuple[str, int]]:
     lines = (line.partition(":") for line in text.splitlines())
-    return [(name, int(value)) for name, _, value in lines if value.strip().isdigit()]
+    return [(name, int(value)) for name, _, value in lines if value.strip().isdecimal()]

@@ -49,7 +49,7 @@ class KernelLog:
         """Take in one record: `priority,number,microseconds,flags;text`."""
         found = _XID.search(record)
         words = record.split(",", 3)
-        if not found or len(words) < 4 or not words[2].isdigit():
+        if not found or len(words) < 4 or not words[2].isdecimal():
             return
         place, xid, at = _place(found.group(1)), int(found.group(2)), int(words[2]) / 1e6
         before = self.last.get(place)
