@@ -56,7 +56,7 @@ async def messages(host: SimulatedHost) -> list[bytes]:
 @pytest.mark.parametrize(
     ("at", "used_mib", "newest"),  # the KV cache comes at 115.3 s, with 67 GiB at once
     [
-        (20.0, 0, b"Started vllm-moe-30b-a3b-ngram.service"),
+        (20.0, 0, b"Started vllm-moe-ngram.service"),
         (30.0, 0, b"Final IR op priority"),
         (44.0, 58992.8, b"3/16 ["),
         (57.6, 58992.8, b"16/16 ["),
@@ -129,7 +129,7 @@ async def test_a_stop_ends_as_recorded() -> None:
         assert shown["ControlGroup"] == ""
         said = await messages(host)
         assert any(b"[shutdown] EngineCore: trigger received signal=SIGTERM" in line for line in said)
-        assert said[-2] == b"Stopped vllm-moe-30b-a3b-ngram.service - vLLM moe-30b-a3b, n-gram speculation."
+        assert said[-2] == b"Stopped vllm-moe-ngram.service - vLLM moe-30b-a3b, n-gram speculation."
 
 
 async def test_a_stop_while_it_loads_prints_nothing_that_was_not_recorded() -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from specconsole import paths
 from specconsole.clock import SystemClock
 from specconsole.errors import UsageError
 from specconsole.verb import output
 from specconsole.verb.session import drive
+
+if TYPE_CHECKING:
+    from specconsole.profile import Profile
 
 FASTEST = 60.0
 DEFAULT_SPEED = 4.0
@@ -66,6 +69,19 @@ def title(speed: float) -> str:
     return f"demo · H200 replay ×{speed:g}"
 
 
+def _profile() -> Profile:
+    """The units in the order of the story, the MoE model first; all else of them is found by discovery."""
+    from specconsole.host.simulated.fixture import unit_files
+    from specconsole.profile import Profile, UnitProfile
+
+    names = unit_files()
+    return Profile("demo", units=tuple(UnitProfile(_label(name), name) for name in names))
+
+
+def _label(name: str) -> str:
+    return name.removeprefix("vllm-").removesuffix(".service")
+
+
 async def _show(args: argparse.Namespace) -> int:
     from specconsole.host.simulated import ScaledClock, SimulatedHost, story
     from specconsole.ui.run import run as show
@@ -81,7 +97,13 @@ async def _show(args: argparse.Namespace) -> int:
     )
     await host.open()
     try:
-        viewer = clock.coarse(_LEAST_SLEEP_S)
-        return await show(host, clock=viewer, state=paths.state_dir(), theme=args.theme, mouse=not args.no_mouse)
+        return await show(
+            host,
+            clock=clock.coarse(_LEAST_SLEEP_S),
+            profile=_profile(),
+            state=paths.state_dir(),
+            theme=args.theme,
+            mouse=not args.no_mouse,
+        )
     finally:
         await host.close()

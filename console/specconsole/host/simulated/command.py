@@ -120,16 +120,50 @@ def _grep(machine: Machine, words: Sequence[str]) -> Answer:
     """Only what is asked: `-q`, `-s`, `-E`, `-F`, `-l` over files that are known."""
     options = parse(words, ("-e", "-m"))
     pattern, *paths = [*options.values("-e"), *options.words]
+    wanted = re.escape(pattern) if "-F" in options.flags else pattern
     found, missing = [], False
     for path in paths:
         content = files.read(machine, path)
         missing = missing or content is None
-        wanted = re.escape(pattern) if "-F" in options.flags else pattern
-        found += [line for line in (content or "").splitlines() if re.search(wanted, line)]
-    out = "" if "-q" in options.flags else "".join(f"{line}\n" for line in found)
+        hits = [line for line in (content or "").splitlines() if re.search(wanted, line)]
+        found += [path] if hits and "-l" in options.flags else hits
     if "-q" in options.flags and found:
         return 0, ""
-    return (2 if missing else 0 if found else 1), out
+    return (2 if missing else 0 if found else 1), "".join(f"{line}\n" for line in found)
+
+
+def _head(machine: Machine, words: Sequence[str]) -> Answer:
+    options = parse(words, ("-c", "-n"))
+    status, said = _cat(machine, options.words)
+    limit = options.values("-c")
+    return (status, said[: int(limit[-1])]) if limit and not status else (status, said)
+
+
+def _find(_: Machine, words: Sequence[str]) -> Answer | None:
+    """Only what is looked for: the folder that says which vLLM is installed."""
+    where = f"{fixture.PREFIX}/lib"
+    if "vllm-*.dist-info" not in words:
+        return None
+    return 0, f"{where}/python3.12/site-packages/vllm-{fixture.VLLM}.dist-info\n" if where in words else ""
+
+
+def _df(_: Machine, words: Sequence[str]) -> Answer:
+    """The recorded host's file systems, in KiB."""
+    head = "Filesystem     1024-blocks     Used Available Capacity Mounted on\n"
+    disk, memory = "/dev/vda 264241152 17825792 67108864 21%", "tmpfs 131981020 0 131981020 0%"
+    paths = [word for word in words if word.startswith("/")]
+    rows = (f"{memory} {path}" if path == "/dev/shm" else f"{disk} /" for path in paths)  # noqa: S108
+    return 0, head + "".join(f"{row}\n" for row in rows)
+
+
+def _sh(_: Machine, words: Sequence[str]) -> Answer | None:
+    """Only the question whether the journal is kept on disk: it is."""
+    return (0, "") if words[:1] == ["-c"] and 'test -d "/var/log/journal/' in "".join(words[1:2]) else None
+
+
+def _getent(_: Machine, words: Sequence[str]) -> Answer:
+    known = set(words[1:]) & {"root", "0"}
+    return (0, "root:x:0:0:root:/root:/bin/bash\n") if known and words[0] == "passwd" else (2, "")
 
 
 def _id(_: Machine, words: Sequence[str]) -> Answer:
@@ -157,7 +191,12 @@ _COMMANDS: dict[str, Callable[[Machine, Sequence[str]], Answer | None]] = {
     "journalctl": _journal,
     "nvidia-smi": smi.answer,
     "cat": _cat,
+    "head": _head,
     "grep": _grep,
+    "find": _find,
+    "df": _df,
+    "sh": _sh,
+    "getent": _getent,
     "id": _id,
     "uname": _uname,
     "date": _date,

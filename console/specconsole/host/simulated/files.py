@@ -17,6 +17,7 @@ def read(machine: Machine, path: str) -> str | None:
         "/proc/uptime": f"{machine.uptime:.2f} {machine.uptime * 14:.2f}\n",
         "/proc/net/tcp": _listening(machine),
         "/proc/net/tcp6": _TCP,
+        "/etc/machine-id": f"{fixture.BOOT_ID[::-1]}\n",
         "/etc/hostname": f"{fixture.HOSTNAME}\n",
         "/etc/os-release": 'PRETTY_NAME="Ubuntu 24.04 LTS"\nNAME="Ubuntu"\nVERSION_ID="24.04"\nID=ubuntu\n',
     }

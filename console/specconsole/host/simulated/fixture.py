@@ -15,18 +15,20 @@ HOSTNAME = "h200-replay"
 BOOT_ID = "d5e3a0c4b7f94c0f9f6d1c2b3a495867"
 UPTIME_S = 266_400.0
 """Uptime when the demo opens: three days and two hours, so that no stamp falls before the boot."""
-PYTHON = "/opt/torch/.venv/bin/python3"
+PREFIX = "/opt/torch/.venv"
+PYTHON = f"{PREFIX}/bin/python3"
+VLLM = "0.24.0"
 SYSTEMD = "255 (255.4-1ubuntu8)"
 FOLDER = "/etc/systemd/system"
 
 _UNITS = {
-    "vllm-moe-30b-a3b.service": ("moe-baseline", "vLLM moe-30b-a3b, baseline"),
-    "vllm-moe-30b-a3b-ngram.service": ("moe-ngram", "vLLM moe-30b-a3b, n-gram speculation"),
-    "vllm-moe-30b-a3b-eagle3.service": ("moe-eagle3", "vLLM moe-30b-a3b, EAGLE-3 speculation"),
-    "vllm-moe-30b-a3b-sync.service": ("moe-sync", "vLLM moe-30b-a3b, baseline without async scheduling"),
-    "vllm-dense-8b.service": ("dense-baseline", "vLLM dense-8b, baseline"),
-    "vllm-dense-8b-ngram.service": ("dense-ngram", "vLLM dense-8b, n-gram speculation"),
-    "vllm-dense-8b-flashinfer.service": ("dense-dies", "vLLM dense-8b, FlashInfer sampler (its package is missing)"),
+    "vllm-moe.service": ("moe-baseline", "vLLM moe-30b-a3b, baseline"),
+    "vllm-moe-ngram.service": ("moe-ngram", "vLLM moe-30b-a3b, n-gram speculation"),
+    "vllm-moe-eagle3.service": ("moe-eagle3", "vLLM moe-30b-a3b, EAGLE-3 speculation"),
+    "vllm-moe-sync.service": ("moe-sync", "vLLM moe-30b-a3b, baseline without async scheduling"),
+    "vllm-dense.service": ("dense-baseline", "vLLM dense-8b, baseline"),
+    "vllm-dense-ngram.service": ("dense-ngram", "vLLM dense-8b, n-gram speculation"),
+    "vllm-dense-fails.service": ("dense-dies", "vLLM dense-8b, FlashInfer sampler (its package is missing)"),
 }
 """Unit by name: the recording behind it and its description."""
 

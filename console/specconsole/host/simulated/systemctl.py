@@ -37,6 +37,8 @@ def answer(machine: Machine, words: Sequence[str]) -> Answer | None:
     options = parse(words, _VALUED)
     if "--user" in options.flags or options.values("-M", "--machine"):
         return 1, "Failed to connect to bus: No medium found"
+    if "--version" in options.flags:
+        return 0, f"systemd {fixture.SYSTEMD}\n"
     if not options.words:
         return _list_units(machine, options, [])
     command, *names = options.words
@@ -68,7 +70,8 @@ def _show(machine: Machine, options: Options, names: Sequence[str]) -> Answer:
     wanted = [name for value in options.values("-p", "--property", "-P") for name in value.split(",")]
     only_values = "--value" in options.flags or bool(options.values("-P"))
     if not names:
-        return 0, _block({"Version": fixture.SYSTEMD, "SystemState": "running"}, wanted, only_values)
+        manager = {"Version": fixture.SYSTEMD, "SystemState": "running", "UnitsLoadTimestampMonotonic": "5421336"}
+        return 0, _block(manager, wanted, only_values)
     unix = options.values("--timestamp") == ["unix"]
     blocks = []
     for name in units_named(machine, names):
