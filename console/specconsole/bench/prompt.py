@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from specconsole import toml
 from specconsole.errors import UsageError
 
 DEFAULT = "default"
@@ -27,8 +28,8 @@ class Prompt:
 
 def default() -> tuple[Prompt, ...]:
     """The five prompts that ship: code, mathematics, prose, structured extraction, summary of a text in the prompt."""
-    text = (files("specconsole.bench") / "prompts" / "default.toml").read_text(encoding="utf-8")
-    return tuple(Prompt(item["id"], item["text"].strip(), item.get("category", "")) for item in _toml(text)["prompt"])
+    shipped = toml.read(files("specconsole.bench") / "prompts" / "default.toml").content["prompt"]
+    return tuple(Prompt(item["id"], item["text"].strip(), item["category"]) for item in shipped)
 
 
 def load(name: str) -> tuple[Prompt, ...]:
@@ -86,13 +87,3 @@ def _unique(prompts: Iterable[Prompt], name: str) -> Iterable[Prompt]:
             raise UsageError(f"{name}: the id {prompt.id} is there twice.", hint="Runs are compared by these names.")
         seen.add(prompt.id)
         yield prompt
-
-
-def _toml(text: str) -> dict[str, Any]:
-    import sys
-
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    return tomllib.loads(text)
