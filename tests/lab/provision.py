@@ -29,13 +29,15 @@ def provision(root: Path, spec: HostSpec) -> None:
     _units(root)
     for old in (*(root / "etc" / name for name in ("hostname", "machine-id", "hosts")), *_host_keys(root)):
         old.unlink(missing_ok=True)
+    for user, groups in spec.users.items():
+        _user(root, user, groups)
     for path, text in {**_files(spec), **spec.files}.items():
         _write(root / path.lstrip("/"), text)
     key = root / "etc/ssh/ssh_host_ed25519_key"
     shutil.copy(Path(spec.directory, "hostkey"), key)
     key.chmod(0o600)
-    for user, groups in spec.users.items():
-        _user(root, spec, user, groups)
+    for user in spec.users:
+        _login(root, user, Path(spec.directory, "id.pub").read_text())
     for user, password in spec.passwords.items():
         output("chroot", root, "chpasswd", stdin=f"{user}:{password}\n")
     if not spec.python:
@@ -78,14 +80,17 @@ def _write(path: Path, text: str) -> None:
     path.chmod(0o755 if text.startswith("#!") else 0o644)
 
 
-def _user(root: Path, spec: HostSpec, user: str, groups: Sequence[str]) -> None:
+def _user(root: Path, user: str, groups: Sequence[str]) -> None:
     if user != "root":
         more = ("-G", ",".join(groups)) if groups else ()
         output("chroot", root, "useradd", "-m", "-s", "/bin/bash", *more, user)
-    ssh = root / ("root" if user == "root" else f"home/{user}") / ".ssh"
-    ssh.mkdir(mode=0o700, exist_ok=True)
-    (ssh / "authorized_keys").write_text(Path(spec.directory, "id.pub").read_text())
-    output("chroot", root, "chown", "-R", f"{user}:", f"/{ssh.relative_to(root)}")
+
+
+def _login(root: Path, user: str, key: str) -> None:
+    home = root / ("root" if user == "root" else f"home/{user}")
+    (home / ".ssh").mkdir(mode=0o700, exist_ok=True)
+    (home / ".ssh/authorized_keys").write_text(key)
+    output("chroot", root, "chown", "-R", f"{user}:", f"/{home.relative_to(root)}")
 
 
 def hide_python(root: Path) -> None:
