@@ -110,15 +110,19 @@ async def test_the_engine_is_asked_of_the_unit_that_runs(make_scene: Callable[..
         scene.feeds.put("engine", engine(Health.REFUSED, reason="Nothing listens at 127.0.0.1:8000."))
         await scene.settle(pilot)
         assert "◐ not answering yet" in title(scene, "engine")
-        assert "◐ ngram    not answering" in text(scene)
+        assert "◐ ngram    loading" in text(scene)
         scene.feeds.put("engine", engine())
         await scene.settle(pilot)
         assert "● ngram    serving" in text(scene)
         scene.feeds.put("units", units())
         await scene.settle(pilot)
         assert scene.feeds.opened.count("engine") == 1, "the same unit's engine goes on being asked"
+        scene.feeds.put("engine", engine(Health.REFUSED))
+        await scene.settle(pilot)
+        assert "▲ ngram    not answering" in text(scene), "it answered before, so it does not load"
         scene.feeds.put("units", (unit(NGRAM, label="ngram"), unit(BASE, "active", label="baseline")))
         await scene.settle(pilot)
+        assert scene.app.selected == BASE, "nothing was picked, so the unit that runs is shown"
         assert scene.feeds.opened.count("engine") == 2
         assert scene.app.engine is None, "the other unit's numbers are not this one's"
 

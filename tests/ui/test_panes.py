@@ -9,13 +9,13 @@ import pytest
 from specconsole.engine.health import Health
 from specconsole.host.base import Link, LinkKind
 from specconsole.service.unit import Unit
-from specconsole.ui.derived import answers, served
+from specconsole.ui.derived import served
 from specconsole.ui.row import plain, width
-from specconsole.ui.unit_word import running_unit, state_word
+from specconsole.ui.unit_word import StateWord, engine_word, running_unit, state_word
 from specconsole.ui.widgets.engine import engine_rows, standing
 from specconsole.ui.widgets.header import Served, header_row
-from specconsole.ui.widgets.units import unit_row
-from tests.ui.scene import BASE, engine, unit, units
+from specconsole.ui.widgets.units import Entry, unit_rows
+from tests.ui.scene import engine, unit, units
 
 SERVED = Served("Kimi-K2.5-INT4", "0.16.0", "TP8", "ngram k=5")
 
@@ -61,11 +61,16 @@ def test_read_only_is_said_at_every_width(cells: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "answering", "said"),
+    ("one", "server", "said"),
     [
-        (unit(active="active"), True, ("●", "serving", "good")),
-        (unit(active="active"), False, ("◐", "not answering", "busy")),
+        (unit(active="active"), engine_word(engine(), False), ("●", "serving", "good")),
+        (unit(active="active"), engine_word(engine(Health.REFUSED), False), ("◐", "loading", "busy")),
+        (unit(active="active"), engine_word(engine(Health.REFUSED), True), ("▲", "not answering", "warn")),
+        (unit(active="active"), engine_word(engine(quiet_s=9.0), True), ("▲", "stalled", "warn")),
+        (unit(active="active"), engine_word(engine(Health.DEAD), True), ("✖", "engine dead", "bad")),
+        (unit(active="active"), engine_word(engine(Health.SILENT), True), ("▲", "silent", "warn")),
         (unit(active="active"), None, ("●", "running", "text")),
+        (unit(active="failed"), engine_word(engine(), True), ("✖", "failed", "bad")),
         (unit(active="activating", sub="start"), None, ("◐", "starting", "busy")),
         (unit(active="activating", sub="auto-restart"), None, ("↻", "restarting", "warn")),
         (unit(active="deactivating", sub="stop-sigterm"), None, ("◐", "stopping", "busy")),
@@ -76,36 +81,40 @@ def test_read_only_is_said_at_every_width(cells: int) -> None:
         (unit(active="maintenance"), None, ("?", "maintenance", "warn")),
     ],
 )
-def test_state_is_a_glyph_and_a_word(one: Unit, answering: bool | None, said: tuple[str, str, str]) -> None:
-    word = state_word(one, answering)
+def test_state_is_a_glyph_and_a_word(one: Unit, server: StateWord | None, said: tuple[str, str, str]) -> None:
+    word = state_word(one, server)
     assert (word.glyph, word.word, word.ink) == said
 
 
 def test_only_what_answers_is_green() -> None:
     for active in ("active", "activating", "deactivating", "inactive", "failed", "reloading", "odd"):
-        for answering in (None, False):
-            assert state_word(unit(active=active), answering).ink != "good"
+        assert state_word(unit(active=active), None).ink != "good"
+        for health in set(Health) - {Health.ANSWERING}:
+            assert state_word(unit(active=active), engine_word(engine(health), True)).ink != "good"
 
 
-def row(one: Unit, cells: int = 60, *, stale: bool = False, since: float | None = 2292.0, names: int = 10) -> str:
-    shown = unit_row(one, cells, since_s=since, answers=True, names=names, stale=stale)
-    assert width(shown) == cells
-    return plain(shown)
+def rows(*shown: Unit, cells: int = 60, since: float | None = 2292.0) -> list[str]:
+    entries = [Entry(one, state_word(one, engine_word(engine(), True)), since) for one in shown]
+    drawn = unit_rows(entries, cells, stale=False)
+    assert [width(row) for row in drawn] == [cells] * len(drawn)
+    return [plain(row) for row in drawn]
 
 
-def test_unit_row() -> None:
-    ngram, base = units()
-    assert row(ngram).startswith("● ngram      serving  ngram k=5")
-    assert row(ngram).endswith("38:12")
-    assert row(base, since=None).endswith("—")
-    assert "3 restarts" in row(unit(active="active", restarts=3))
-    assert "ngram k=5" not in row(ngram, 31)
-    assert row(unit("a" * 80, "active"), 31).endswith(" 38:12")
+def test_unit_rows() -> None:
+    ngram, base = rows(*units())
+    assert ngram.startswith("● ngram    serving  ngram k=5")
+    assert base.startswith("○ baseline stopped")
+    assert ngram.endswith("38:12")
+    assert rows(unit(), since=None)[0].rstrip().endswith("stopped")
+    assert "3 restarts" in rows(unit(active="active", restarts=3))[0]
+    assert "ngram k=5" not in rows(*units(), cells=31)[0]
+    assert rows(unit("a" * 80, "active"), cells=31)[0].endswith("… serving 38:12")
 
 
 def test_stale_is_never_green() -> None:
-    shown = unit_row(units()[0], 60, since_s=1.0, answers=True, names=8, stale=True)
-    assert "good" not in {ink for _, ink in shown}
+    one = units()[0]
+    (row,) = unit_rows([Entry(one, state_word(one, engine_word(engine(), True)), 1.0)], 60, stale=True)
+    assert "good" not in {ink for _, ink in row}
 
 
 def test_the_engine_asked_is_of_an_active_unit_before_others() -> None:
@@ -181,11 +190,3 @@ def test_what_is_served_comes_from_the_server_or_from_the_unit() -> None:
     assert served(ngram, engine()) == SERVED
     assert served(ngram, None) == Served("Kimi-K2.5-INT4", "", "TP8", "ngram k=5")
     assert served(None, engine()) == Served()
-
-
-def test_who_answers_is_unknown_when_stale() -> None:
-    ngram = units()[0]
-    assert answers(ngram, engine(), stale=False) == (ngram.key, True)
-    assert answers(ngram, engine(Health.SILENT), stale=False) == (ngram.key, False)
-    assert answers(ngram, engine(), stale=True) is None
-    assert answers(unit(BASE), None, stale=False) is None

@@ -1,10 +1,14 @@
-"""What follows from the live data: which engine is asked, what is served, who answers. Pure."""
+"""What follows from the live data: what is served, and how its server is. Pure."""
 
 from __future__ import annotations
 
-from specconsole.engine.health import Health
+from collections.abc import Mapping
+
 from specconsole.engine.snapshot import EngineSnapshot
+from specconsole.host.base import Link
 from specconsole.service.unit import Unit
+from specconsole.ui.freshness import Feed, judge
+from specconsole.ui.unit_word import StateWord, engine_word
 from specconsole.ui.widgets.header import Served
 
 
@@ -26,8 +30,16 @@ def served(unit: Unit | None, engine: EngineSnapshot | None) -> Served:
     )
 
 
-def answers(unit: Unit | None, engine: EngineSnapshot | None, *, stale: bool) -> tuple[str, bool] | None:
-    """The running unit's key and whether its engine answers; None when that is not known now."""
-    if unit is None or engine is None or stale:
+def server(
+    unit: Unit | None,
+    engine: EngineSnapshot | None,
+    feeds: Mapping[str, Feed],
+    link: Link | None,
+    now: float,
+    *,
+    answered: bool,
+) -> tuple[str, StateWord] | None:
+    """The running unit's key and how its server is; None when that is not known now."""
+    if unit is None or engine is None or judge(feeds.get("engine", Feed()), link, now).stale:
         return None
-    return unit.key, engine.health is Health.ANSWERING
+    return unit.key, engine_word(engine, answered)

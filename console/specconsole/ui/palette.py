@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
+from specconsole.text import one_line
 from specconsole.ui import keys
 from specconsole.ui.unit_word import name
 
@@ -35,18 +36,23 @@ class Commands(Provider):
                 key, active = live[command.id]
                 yield command.help, keys.shown_key(key), partial(self.app.run_action, command.action, active.node)
         for unit in console.units:
-            yield "Select unit " + name(unit), unit.name, partial(console.select, unit.key)
+            yield f"Select unit {name(unit)}  ({one_line(unit.name)})", "", partial(console.select, unit.key)
         for theme in console.theme_names:
             yield "Theme " + theme, "", partial(console.choose_theme, theme)
 
     async def discover(self) -> Hits:
         """All of it."""
         for shown, note, do in self._entries():
-            yield DiscoveryHit(Content(shown), do, text=shown, help=note or None)
+            yield DiscoveryHit(Content(shown), do, text=shown, help=_literal(note))
 
     async def search(self, query: str) -> Hits:
         """What matches, the best first."""
         matcher = self.matcher(query)
         for shown, note, do in self._entries():
             if (score := matcher.match(shown)) > 0:
-                yield Hit(score, Content(shown), do, text=shown, help=note or None)
+                yield Hit(score, Content(shown), do, text=shown, help=_literal(note))
+
+
+def _literal(note: str) -> str | None:
+    """The line of help, which the palette reads as markup whatever one does: only names of keys come here."""
+    return note if note and "[" not in note else None

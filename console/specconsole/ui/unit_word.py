@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from specconsole import text
+from specconsole.engine.health import Health
+from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.service.unit import Unit
 
 
@@ -23,14 +25,35 @@ _BY_ACTIVE = {
     "reloading": StateWord("◐", "reloading", "busy"),
     "inactive": StateWord("○", "stopped", "muted"),
 }
+_BY_HEALTH = {
+    Health.REFUSED: StateWord("◐", "loading", "busy"),
+    Health.STARTING: StateWord("◐", "loading", "busy"),
+    Health.ANSWERING: StateWord("●", "serving", "good"),
+    Health.SILENT: StateWord("▲", "silent", "warn"),
+    Health.DEAD: StateWord("✖", "engine dead", "bad"),
+    Health.WRONG: StateWord("▲", "other server", "warn"),
+}
+STALLED = StateWord("▲", "stalled", "warn")
+GONE = StateWord("▲", "not answering", "warn")
+QUIET_S = 5.0
+"""Requests run, and for this long no token was counted: said, since /health alone would not tell."""
 
 
-def state_word(unit: Unit, answers: bool | None = None) -> StateWord:
+def engine_word(engine: EngineSnapshot, answered: bool) -> StateWord:
+    """Say how an active unit's server is; a port where nothing listens means loading until it has `answered` once."""
+    if engine.health is Health.ANSWERING and (engine.quiet_s or 0.0) >= QUIET_S:
+        return STALLED
+    if answered and engine.health in (Health.REFUSED, Health.STARTING):
+        return GONE
+    return _BY_HEALTH[engine.health]
+
+
+def state_word(unit: Unit, server: StateWord | None = None) -> StateWord:
     """Say how a unit is.
 
     Args:
         unit: the unit, with systemd's view of it.
-        answers: whether its engine answers health checks now; None: not known, and then nothing is called serving.
+        server: how its server is (`engine_word`); None: not known now, and then nothing is called serving.
     """
     state = unit.state
     if state.load != "loaded":
@@ -41,9 +64,7 @@ def state_word(unit: Unit, answers: bool | None = None) -> StateWord:
     if state.sub == "auto-restart":
         return StateWord("↻", "restarting", "warn")
     if state.active == "active":
-        if answers is None:
-            return StateWord("●", "running", "text")
-        return StateWord("●", "serving", "good") if answers else StateWord("◐", "not answering", "busy")
+        return server or StateWord("●", "running", "text")
     return _BY_ACTIVE.get(state.active) or StateWord("?", text.one_line(state.active, 16), "warn")
 
 

@@ -27,7 +27,10 @@ PANES: Mapping[str, tuple[Entry, ...]] = {
     "units": (
         ("● serving", "active, and its server answers health and model list", "systemd; /health and /v1/models"),
         ("● running", "active; whether its server answers is not known now", "systemd"),
-        ("◐ not answering", "active, but the server does not answer (yet)", "systemd; /health"),
+        ("◐ loading", "active, and nothing listens at its port yet", "systemd; the host's sockets"),
+        ("▲ not answering", "active; it answered before, and does not any more", "systemd; /health"),
+        ("▲ stalled", "requests run, but no token was counted for 5 s or more", "/metrics"),
+        ("✖ engine dead", "the server says that its engine has died", "/health"),
         ("◐ starting, stopping", "on its way", "systemd"),
         ("○ stopped", "not running, and not by failure", "systemd"),
         ("✖ failed", "the last run ended badly; systemd's reason stands in brackets", "systemd"),

@@ -22,6 +22,7 @@ from specconsole.ui import keys
 from specconsole.ui.freshness import Feed
 from specconsole.ui.layout import plan
 from specconsole.ui.log_line import Stamp
+from specconsole.ui.unit_word import StateWord
 from specconsole.ui.widgets.engine import EnginePane
 from specconsole.ui.widgets.footer import Footer
 from specconsole.ui.widgets.gpus import GpusPane
@@ -70,8 +71,8 @@ class DashboardScreen(Screen[None], inherit_bindings=False):
     """The unit that runs."""
     selected: var[str] = var("")
     """The key of the selected unit."""
-    answers: var[tuple[str, bool] | None] = var(None)
-    """Which unit's engine is asked, and whether it answers."""
+    server: var[tuple[str, StateWord] | None] = var(None)
+    """The key of the unit whose engine is asked, and how that is."""
     served: var[Served] = var(Served())
     """What runs, for the header."""
     engine: var[EngineSnapshot | None] = var(None)
@@ -94,7 +95,7 @@ class DashboardScreen(Screen[None], inherit_bindings=False):
         me = DashboardScreen
         yield Header().data_bind(me.host_name, me.read_only, me.link, me.served, me.now, me.clock_text)
         with Top(id="top"):
-            yield UnitsPane().data_bind(me.link, me.feeds, me.now, me.units, me.units_at, me.selected, me.answers)
+            yield UnitsPane().data_bind(me.link, me.feeds, me.now, me.units, me.units_at, me.selected, me.server)
             yield GpusPane().data_bind(me.link, me.feeds, me.now, me.fleet, me.history, me.faults)
         yield EnginePane().data_bind(me.link, me.feeds, me.now, me.engine, me.unit)
         log = LogPane(self._stamp)

@@ -10,12 +10,9 @@ from specconsole.engine.snapshot import EngineSnapshot, Window
 from specconsole.service.unit import Unit
 from specconsole.ui.freshness import Freshness
 from specconsole.ui.row import Row, Run, bar, cut, faded, fitting
-from specconsole.ui.unit_word import name
+from specconsole.ui.unit_word import QUIET_S, name
 from specconsole.ui.widgets.pane import Pane
 from specconsole.ui.widgets.rows import Rows
-
-QUIET_S = 5.0
-"""Requests run, and for this long no token was counted: said, since /health alone would not tell."""
 
 _SAID: dict[Health, Run] = {
     Health.REFUSED: ("◐ not answering yet", "busy"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual import events
 from textual.message import Message
 from textual.reactive import var
@@ -14,20 +16,41 @@ from specconsole.service.unit import Unit
 from specconsole.ui import keys
 from specconsole.ui.freshness import Freshness
 from specconsole.ui.row import Row, apart, cut, fill, width
-from specconsole.ui.unit_word import name, state_word
+from specconsole.ui.unit_word import StateWord, name, state_word
 from specconsole.ui.widgets.pane import Pane
 from specconsole.ui.widgets.rows import Rows
 
 
-def unit_row(unit: Unit, cells: int, *, since_s: float | None, answers: bool | None, names: int, stale: bool) -> Row:
-    """One unit: glyph, name, word, restarts and speculation where room is, and the time in this state."""
-    said = state_word(unit, answers)
+@dataclass(frozen=True)
+class Entry:
+    """A unit as a row shows it."""
+
+    unit: Unit
+    said: StateWord
+    since_s: float | None
+    """Seconds in this state; None: unknown."""
+
+    @property
+    def time(self) -> str:
+        """The time in this state; of a unit that never ran nothing."""
+        return "" if self.since_s is None else text.duration(self.since_s)
+
+
+def unit_rows(entries: Sequence[Entry], cells: int, *, stale: bool) -> list[Row]:
+    """A row a unit: glyph, name, word, then what there is room for, and the time; columns stand below each other."""
+    words = max((len(entry.said.word) for entry in entries), default=0)
+    times = max((len(entry.time) for entry in entries), default=0)
+    names = min(max((cell_len(name(entry.unit)) for entry in entries), default=0), max(cells - words - times - 4, 8))
+    return [_row(entry, cells, names, stale=stale) for entry in entries]
+
+
+def _row(entry: Entry, cells: int, names: int, *, stale: bool) -> Row:
+    said, state = entry.said, entry.unit.state
     ink = "stale" if stale and said.ink == "good" else said.ink
-    right: Row = ((text.duration(since_s), "muted"),)
-    left: Row = (*fill(((name(unit), "text"),), names), (" ", "text"), (said.word, ink))
-    left = ((f"{said.glyph} ", ink), *left)
-    extras = [(f"{count} restarts", "warn")] if (count := unit.state.restarts) else []
-    if speculation := unit.serving.speculation:
+    right: Row = ((entry.time, "muted"),)
+    left: Row = ((f"{said.glyph} ", ink), *fill(((name(entry.unit), "text"),), names), (" ", "text"), (said.word, ink))
+    extras = [(f"{state.restarts} restarts", "warn")] if state.restarts else []
+    if speculation := entry.unit.serving.speculation:
         depth = "" if speculation.tokens is None else f" k={speculation.tokens}"
         extras.append((text.one_line(speculation.method + depth, 20), "muted"))
     for extra in extras:
@@ -48,7 +71,7 @@ class UnitsPane(Pane):
 
     NAME = "units"
     FEED = "units"
-    INPUTS = ("units", "units_at", "selected", "answers")
+    INPUTS = ("units", "units_at", "selected", "server")
     BINDINGS: ClassVar = keys.bindings(keys.Place.UNITS)
 
     units: var[tuple[Unit, ...]] = var(())
@@ -57,8 +80,8 @@ class UnitsPane(Pane):
     """Monotonic seconds of their last reading."""
     selected: var[str] = var("")
     """The key of the unit whose log is shown."""
-    answers: var[tuple[str, bool] | None] = var(None)
-    """The key of the unit whose engine is asked and whether it answers; None: not known."""
+    server: var[tuple[str, StateWord] | None] = var(None)
+    """The key of the unit whose engine is asked, and how that is; None: not known."""
 
     def summary(self, fresh: Freshness) -> Row:
         """How many units there are."""
@@ -71,17 +94,25 @@ class UnitsPane(Pane):
         if not self.units:
             body.show([cut(((f"  {self._nothing(fresh)}", "muted"),), cells)])
             return
-        names = min(max(len(name(unit)) for unit in self.units), max(cells - 24, 8))
         first = self._first(room)
-        body.show(self._row(unit, cells, names, fresh) for unit in self.units[first : first + room])
+        entries = [self._entry(unit, fresh) for unit in self.units[first : first + room]]
+        rows = unit_rows(entries, cells - 3, stale=fresh.stale)
+        body.show(self._marked(entry.unit, row) for entry, row in zip(entries, rows, strict=True))
 
-    def _row(self, unit: Unit, cells: int, names: int, fresh: Freshness) -> Row:
+    def _entry(self, unit: Unit, fresh: Freshness) -> Entry:
         at = self.now if not fresh.stale or fresh.age_s is None else self.now - fresh.age_s
         since = unit.state.since_s
         if since is not None and self.units_at is not None:
-            since += max(at - self.units_at, 0.0)
-        answers = self.answers[1] if self.answers and self.answers[0] == unit.key else None
-        row = unit_row(unit, cells - 3, since_s=since, answers=answers, names=names, stale=fresh.stale)
+            since += max(at - self.units_at, 0.0) + self._older(unit)
+        server = self.server[1] if self.server and self.server[0] == unit.key else None
+        return Entry(unit, state_word(unit, server), since)
+
+    def _older(self, unit: Unit) -> float:
+        """By how much a unit's state was read before the newest one: a change of one unit does not read the others anew."""
+        read = [other.state.mono for other in self.units if other.state.mono is not None]
+        return max(read) - unit.state.mono if unit.state.mono is not None else 0.0
+
+    def _marked(self, unit: Unit, row: Row) -> Row:
         if unit.key != self.selected:
             return (("  ", "text"), *row, (" ", "text"))
         return (("› ", "accent"), *((run, "strong" if ink == "text" else ink) for run, ink in row), (" ", "text"))

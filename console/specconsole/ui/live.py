@@ -1,0 +1,217 @@
+"""The live data of one host, as the reactives of an app: every source is followed by a worker of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from textual.app import App
+from textual.reactive import var
+
+from specconsole.clock import Clock
+from specconsole.engine.health import Health
+from specconsole.engine.snapshot import EngineSnapshot
+from specconsole.gpu.fault import Fault, FaultWatch
+from specconsole.gpu.history import Column, History
+from specconsole.gpu.history import key as gpu_key
+from specconsole.gpu.sample import Fleet
+from specconsole.host.base import Host, Link
+from specconsole.logs.buffer import LogBuffer
+from specconsole.logs.record import LogRecord
+from specconsole.service.unit import Unit
+from specconsole.text import one_line
+from specconsole.ui import derived
+from specconsole.ui.fault import FaultLog
+from specconsole.ui.feeding import Source, follow
+from specconsole.ui.feeds import Feeds
+from specconsole.ui.freshness import Feed, log_feed
+from specconsole.ui.local_time import LocalTime
+from specconsole.ui.unit_word import StateWord, running_unit
+from specconsole.ui.widgets.header import Served
+
+TICK_S = 1.0
+"""Ages and the clock are drawn this often."""
+
+
+class LiveApp(App[None]):
+    """Follows a host; everything that screens show is one of these reactives."""
+
+    host_name: var[str] = var("")
+    """What the user typed to get here."""
+    read_only: var[bool] = var(False)
+    """Nothing that changes the host is offered."""
+    link: var[Link | None] = var(None)
+    """The state of the link; None before it is known."""
+    feeds: var[dict[str, Feed]] = var({})
+    """The state of each source: gpus, units, log, engine."""
+    now: var[float] = var(0.0)
+    """Monotonic seconds of the last tick."""
+    clock_text: var[str] = var("")
+    """The time of day."""
+    fleet: var[Fleet | None] = var(None)
+    """The newest sample of the host."""
+    history: var[Mapping[str, Column]] = var({})
+    """Utilisation so far by GPU key."""
+    faults: var[tuple[Fault, ...]] = var(())
+    """What is wrong with any GPU now."""
+    units: var[tuple[Unit, ...]] = var(())
+    """All units that were found."""
+    units_at: var[float | None] = var(None)
+    """Monotonic seconds of their last reading."""
+    unit: var[Unit | None] = var(None)
+    """The unit that runs, whose engine is asked."""
+    selected: var[str] = var("")
+    """The key of the unit whose log is shown."""
+    server: var[tuple[str, StateWord] | None] = var(None)
+    """The key of the unit whose engine is asked, and how that is; None: not known now."""
+    served: var[Served] = var(Served())
+    """What runs, for the header."""
+    engine: var[EngineSnapshot | None] = var(None)
+    """What the running unit's server said last."""
+    buffer: var[LogBuffer | None] = var(None)
+    """The log of all units."""
+    log_end: var[int] = var(0)
+    """The number after the newest log record."""
+    last_lines: var[dict[str, float]] = var({})
+    """Monotonic seconds at which the last log record of each unit came."""
+
+    def __init__(
+        self,
+        host: Host,
+        feeds: Feeds,
+        *,
+        clock: Clock,
+        faults: FaultLog,
+        stamp: LocalTime,
+        interval_s: float,
+    ) -> None:
+        super().__init__()
+        self.host, self.sources, self.clock, self.stamp = host, feeds, clock, stamp
+        self.interval_s = interval_s
+        self.logs = LogBuffer()
+        self._faults = faults
+        self._history, self._fault_watch = History(), FaultWatch()
+        self._answered, self._picked = False, False
+        self._engine_of: tuple[object, ...] = ()
+        self._log_of: frozenset[str] = frozenset()
+
+    def on_mount(self) -> None:
+        """Say who and where before anything else is painted."""
+        self.host_name = self.host.name
+        self.buffer = self.logs
+        self.tick()
+        self.link = self.host.link
+
+    def on_ready(self) -> None:
+        """Start what brings data once the screen stands; what it imports must not delay the first paint."""
+        self.set_interval(TICK_S, self.tick)
+        self.sources.sample(self.interval_s, ())
+        self.follow("link", self.sources.links, self._take_link)
+        self.follow("gpus", self.sources.fleets, self._take_fleet)
+        self.follow("units", self.sources.units, self._take_units)
+
+    def on_unmount(self) -> None:
+        """Give back files."""
+        self._faults.close()
+        self.logs.close()
+
+    def tell(self, said: str, severity: str = "information") -> None:
+        """Show a notice; its text is never markup."""
+        level: Any = severity
+        self.notify(one_line(said), severity=level, markup=False, timeout=8)
+
+    def follow(self, name: str, open_source: Callable[[], Any], take: Callable[[Any], None]) -> None:
+        """Follow a source as a worker of its own group; a second one of that name takes the place of the first."""
+        source = Source(name, open_source, take, lambda why: self._failed(name, why))
+        work = follow(source, self.clock, self._faults, lambda said: self.tell(said, "error"))
+        self.run_worker(work, name=name, group=name, exclusive=True)
+
+    def tick(self) -> None:
+        """Let ages and the clock go on."""
+        self.now = self.clock.monotonic()
+        self.clock_text = self.stamp(self.clock.now())
+        self.read_only = self.host.read_only
+        self._derive()
+
+    def _came(self, name: str, interval_s: float | None) -> None:
+        self.feeds = {**self.feeds, name: Feed(self.clock.monotonic(), interval_s)}
+
+    def _failed(self, name: str, why: str) -> None:
+        before = self.feeds.get(name, Feed())
+        self.feeds = {**self.feeds, name: Feed(before.at, before.interval_s, why)}
+
+    def _take_link(self, link: Link) -> None:
+        self.now = max(self.now, self.clock.monotonic())
+        self.link = link
+        self._derive()
+
+    def _take_fleet(self, fleet: Fleet) -> None:
+        with self.batch_update():
+            self._history.add(fleet)
+            self.history = {gpu_key(gpu): self._history.column(gpu, "util") for gpu in fleet.gpus}
+            self.faults = self._fault_watch.feed(fleet)
+            self.fleet = fleet
+            self._came("gpus", fleet.interval_s)
+
+    def _take_units(self, units: tuple[Unit, ...]) -> None:
+        self.units_at = self.clock.monotonic()
+        self.units = units
+        self._came("units", None)
+        self._keep_selection(units)
+        self._follow_engine(running_unit(units))
+        self._follow_logs(units)
+        self.sources.sample(self.interval_s, units)
+        self._derive()
+
+    def _follow_engine(self, unit: Unit | None) -> None:
+        if unit is None or self.unit is None or unit.state.invocation != self.unit.state.invocation:
+            self._answered = False
+        self.unit = unit
+        asked = () if unit is None else (unit.key, unit.serving.endpoint, unit.serving.served_names)
+        if asked == self._engine_of:
+            return
+        self._engine_of, self.engine = asked, None
+        self.workers.cancel_group(self, "engine")
+        self.feeds = {name: feed for name, feed in self.feeds.items() if name != "engine"}
+        if unit is not None:
+            self.follow("engine", lambda: self.sources.engine(unit), self._take_engine)
+
+    def _take_engine(self, engine: EngineSnapshot) -> None:
+        self.engine = engine
+        self._answered |= engine.health is Health.ANSWERING
+        self._came("engine", max(1.0, self.interval_s))
+        self._derive()
+
+    def _follow_logs(self, units: tuple[Unit, ...]) -> None:
+        """A log a unit: so that each has a past, and none is opened anew when another unit comes or goes."""
+        wanted = {unit.key: unit for unit in units}
+        for key in self._log_of - wanted.keys():
+            self.workers.cancel_group(self, log_feed(key))
+        for key in wanted.keys() - self._log_of:
+            source, take = partial(self.sources.log, wanted[key]), partial(self._take_log, key)
+            self.follow(log_feed(key), source, take)
+        self._log_of = frozenset(wanted)
+
+    def _take_log(self, key: str, records: list[LogRecord]) -> None:
+        self.logs.append(records)
+        if records:
+            self.last_lines = {**self.last_lines, key: self.clock.monotonic()}
+        self._came(log_feed(key), None)
+        self.log_end = self.logs.next
+
+    def _derive(self) -> None:
+        self.server = derived.server(self.unit, self.engine, self.feeds, self.link, self.now, answered=self._answered)
+        self.served = derived.served(self.unit, self.engine)
+
+    def _keep_selection(self, units: tuple[Unit, ...]) -> None:
+        """Until the user picks a unit, the one that runs is selected; a unit that is gone never stays so."""
+        known = any(unit.key == self.selected for unit in units)
+        running = running_unit(units)
+        if not known or (running is not None and not self._picked):
+            chosen = running or next(iter(units), None)
+            self.selected = chosen.key if chosen else ""
+
+    def select(self, key: str) -> None:
+        """Choose the unit whose log is shown."""
+        self._picked, self.selected = True, key

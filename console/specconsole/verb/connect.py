@@ -1,0 +1,58 @@
+"""`specconsole connect HOST`: the console on a host. Questions are asked before the screen opens."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from specconsole import paths, settings
+from specconsole.clock import SystemClock
+from specconsole.errors import UsageError
+from specconsole.settings import RATES, Settings
+from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.description = (
+        "Open the console on a host: its GPUs, vLLM units, engine and log, live. Nothing is installed there, and nothing"
+        " of ours stays there. Press ? on the screen for its keys, q to leave."
+    )
+    add_host_arguments(parser, json=False)
+    screen = parser.add_argument_group("screen")
+    screen.add_argument("--theme", default="", metavar="NAME", help="colours: dark, light, contrast, mono, ansi …")
+    screen.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
+    screen.add_argument("--rate", type=float, metavar="HZ", help="samples of the host a second, 0.2 to 10 (1)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the console until the user leaves it."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(
+            "The console needs a terminal.", hint="Use status, gpus, units or logs with --json in scripts."
+        )
+    if args.rate is not None and not RATES[0] <= args.rate <= RATES[1]:
+        raise UsageError(f"--rate {args.rate:g} is out of range.", hint=f"It takes {RATES[0]:g} to {RATES[1]:g}.")
+    return drive(_show(args, settings.load()))
+
+
+async def _show(args: argparse.Namespace, own: Settings) -> int:
+    from specconsole.host.prompts import TerminalPrompter
+    from specconsole.ui.run import run as show
+    from specconsole.ui.screens.prompt import ScreenPrompter
+
+    prompter = ScreenPrompter(TerminalPrompter())
+    async with open_host(args, prompter) as host:
+        return await show(
+            host,
+            clock=getattr(host, "clock", None) or SystemClock(),  # a replay has a time of its own
+            profile=profile_for(args, host),
+            state=paths.state_dir(),
+            theme=args.theme or own.theme or "",
+            keymap=own.keymap,
+            interval_s=1 / (args.rate or own.rate),
+            mouse=own.mouse and not args.no_mouse,
+            environ=dict(os.environ),
+            prompter=prompter,
+        )
