@@ -60,6 +60,16 @@ WHOLE = (
 END = line("end", why="finished", error="", health={"bunched": 0.01, "chunks": 2, "late_p99_s": None, "cpu_s": 0.1})
 
 
+async def told_to_cancel(process: FakeProcess) -> None:
+    """Wait until the load generator has been asked to stop."""
+
+    async def told() -> None:
+        while b"cancel" not in process.written:
+            await asyncio.sleep(0)
+
+    await asyncio.wait_for(told(), 20)
+
+
 async def all_of(host: Any, spec: BenchSpec = SPEC, endpoint: Endpoint = HERE, **more: Any) -> list[Progress]:
     return [progress async for progress in execute(host, spec, endpoint, **more)]
 
@@ -147,8 +157,7 @@ async def test_a_cancel_is_sent_and_the_rest_is_read() -> None:
 
     async def ask(process: FakeProcess) -> None:
         cancel.set()
-        while b"cancel" not in process.written:
-            await asyncio.sleep(0)
+        await told_to_cancel(process)
         cancelled.set()
 
     end = line("end", why="cancelled", error="", health={})

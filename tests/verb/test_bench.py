@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import signal
@@ -15,7 +14,7 @@ from typing import Any
 import pytest
 from tests.bench import h200, made
 from tests.bench.made import stream
-from tests.bench.test_execute import END, IDENTITY, WHOLE, line, result
+from tests.bench.test_execute import END, IDENTITY, WHOLE, line, result, told_to_cancel
 from tests.fakes import FakeHost, FakeProcess, failed
 
 from specconsole import cli
@@ -200,8 +199,7 @@ def test_read_only_is_not_measured(host: FakeHost, capsys: pytest.CaptureFixture
 def test_ctrl_c_keeps_what_was_measured(host: FakeHost, capsys: pytest.CaptureFixture[str]) -> None:
     async def interrupt(process: FakeProcess) -> None:
         os.kill(os.getpid(), signal.SIGINT)
-        while b"cancel" not in process.written:
-            await asyncio.sleep(0)
+        await told_to_cancel(process)
 
     host.script("drive", [GOOD, interrupt, line("end", why="cancelled", error="", health={}), Exit(0)])
     assert call() == 130
