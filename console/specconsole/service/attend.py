@@ -43,7 +43,7 @@ def _begin(unit: Unit, at: float) -> Attempt:
     state = unit.state
     known = state.started_mono is not None and state.mono is not None
     started = at - (state.mono - state.started_mono) if known and state.mono and state.started_mono else None
-    return Attempt(unit.name, state.invocation, started)
+    return Attempt(unit.key, state.invocation, started)
 
 
 def _over(state: UnitState) -> bool:

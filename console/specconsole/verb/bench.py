@@ -11,29 +11,25 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from pathlib import Path
-from typing import Any
 
-from specconsole import profile as profiles
 from specconsole.bench import export, table
 from specconsole.bench.check import Level, check
 from specconsole.bench.execute import Progress
-from specconsole.bench.measure import Subject, measure
 from specconsole.bench.prompt import load
 from specconsole.bench.run import BenchRun
 from specconsole.bench.spec import BenchSpec
-from specconsole.errors import CommandFailed, DeadlineExceeded, NotRunning, SpecConsoleError, UsageError
+from specconsole.errors import NotRunning, SpecConsoleError, UsageError
+from specconsole.experiment.unit_run import run_unit
 from specconsole.history.memory import Memory
 from specconsole.host.base import Host
 from specconsole.profile import Profile
-from specconsole.service import choose, discover, secret
-from specconsole.service.start import source_of
+from specconsole.service import choose, discover
 from specconsole.service.unit import Unit
 from specconsole.text import clean, one_line
 from specconsole.verb import output
-from specconsole.verb.session import add_host_arguments, drive, open_host
+from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
 
 FAILED, LINK, INCONCLUSIVE, INTERRUPTED = 1, 4, 5, 130
-GPU_QUERY = ("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -70,24 +66,16 @@ async def _run(args: argparse.Namespace) -> int:
     memory = Memory(on_trouble=lambda trouble: _say(str(trouble)))
     try:
         async with open_host(args) as host:
-            said = profile_of(args.profile, args.host)
+            said = profile_for(args, host)
             spec = spec_of(args, said)
             unit = await chosen(host, said, args.unit)
-            key = await secret.api_key(host, unit, said, os.environ)
-            subject = await subject_of(host, unit)
             with stopping() as cancel:
-                stream = measure(
-                    host, subject, spec, api_key=key.reveal() if key else None, memory=memory, cancel=cancel
+                found = await _followed(
+                    run_unit(host, unit, spec, profile=said, environ=os.environ, memory=memory, cancel=cancel)
                 )
-                found = await _followed(stream)
         return finish(args, found)
     finally:
         await memory.close()
-
-
-def profile_of(named: str | None, host: str) -> Profile | None:
-    """The profile that is asked for, or the one that fits the host."""
-    return profiles.load(named) if named else profiles.for_host(host)
 
 
 def spec_of(args: argparse.Namespace, said: Profile | None = None) -> BenchSpec:
@@ -115,29 +103,6 @@ async def chosen(host: Host, said: Profile | None, wanted: str | None) -> Unit:
     if wanted is None:
         return choose.running(units)
     return choose.running([choose.named(units, wanted)])
-
-
-async def subject_of(host: Host, unit: Unit) -> Subject:
-    """All that a run should remember of what it measured."""
-    speculation = unit.serving.speculation
-    return Subject(
-        endpoint=unit.serving.endpoint,
-        source=source_of(unit),
-        invocation=unit.state.invocation,
-        method=speculation.method if speculation else None,
-        k=speculation.tokens if speculation else None,
-        environment={**await gpus(host), "argv": list(unit.serving.argv)},
-    )
-
-
-async def gpus(host: Host) -> Mapping[str, Any]:
-    """Names of the GPUs and the driver's version; {} where nvidia-smi does not say."""
-    try:
-        answer = await host.run(GPU_QUERY)
-    except (CommandFailed, DeadlineExceeded):
-        return {}
-    rows = [line.rsplit(", ", 1) for line in answer.text.splitlines() if answer.status == 0 and ", " in line]
-    return {"gpus": [name for name, _ in rows], "driver": rows[0][1]} if rows else {}
 
 
 @contextmanager

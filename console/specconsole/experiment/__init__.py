@@ -1,0 +1,1 @@
+"""Benchmarks of units: what bench and service do together."""
