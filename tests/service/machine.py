@@ -75,12 +75,14 @@ class Machine:
             self.units = self.units.replace("user@1000.service", "other@1000.service")
         self.uptime = recorded(version, "uptime")
         self.reload_stamp = "UnitsLoadTimestampMonotonic=0\n"
+        self.folders = "UnitPath=/etc/systemd/system /run/systemd/transient /usr/lib/systemd/system\n"
         host = self.host
         host.answer("cat -- *", self._read)
         host.answer("head -c * -- *", self._read)
         host.answer("grep -lsIF -e vllm -- *", self._grep)
         host.answer("grep -qsE *", failed(1, ""))
         host.answer("find *", "")
+        host.answer("find * -maxdepth 1 -name [*].service", self._find)
         host.answer("busctl *", failed(1, "no bus"))
         host.answer("getent passwd *", recorded(version, "passwd"))
         host.answer("systemctl list-unit-files *", lambda *_: self.unit_files)
@@ -90,6 +92,9 @@ class Machine:
         host.answer(f"{as_ops}list-unit-files *", recorded(version, "user-list-unit-files"))
         host.answer(f"{as_ops}list-units *", recorded(version, "user-list-units"))
         host.answer(f"{as_ops}show *", self._show)
+        host.answer(f"{as_ops}show * --property=UnitPath", "UnitPath=/run/user/1000/x /home/ops/.config/systemd/user\n")
+        host.answer(f"{as_ops}show * --property=UnitsLoad*", "")
+        host.answer(f"{as_ops.partition('systemctl')[0]}find *", self._find)
 
     def _read(self, argv: tuple[str, ...], _: bytes) -> Reply:
         if argv[-1] == "/proc/uptime":
@@ -101,9 +106,15 @@ class Machine:
         found = [path for path in argv[5:] if "vllm" in self.files.get(path, "")]
         return "".join(f"{path}\n" for path in found) if found else failed(1, "")
 
+    def _find(self, argv: tuple[str, ...], _: bytes) -> Reply:
+        of_user = "/home/ops/.config/systemd/user" in argv
+        listed = recorded(self.version, "user-list-unit-files") if of_user else self.unit_files
+        found = "".join(f"{argv[-5]}/{line.split()[0]}\n" for line in listed.splitlines())
+        return Completed((), 1, found.encode(), b"find: '/run/systemd/transient': No such file or directory\n")
+
     def _show(self, argv: tuple[str, ...], _: bytes) -> Reply:
         if "--" not in argv:
-            return self.reload_stamp
+            return self.folders if argv[-1].endswith("UnitPath") else self.reload_stamp
         wanted = next(word for word in argv if word.startswith("--property=")).removeprefix("--property=").split(",")
         names = argv[argv.index("--") + 1 :]
         return "\n".join(self._block(name, wanted) for name in names)

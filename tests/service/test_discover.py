@@ -46,6 +46,16 @@ async def test_all_that_run_vllm_and_no_other(version: str) -> None:
     assert (mine.manager, mine.serving.endpoint.port, mine.state.load) == ("user:ops", 8010, "loaded")
 
 
+@pytest.mark.parametrize("folders", ["UnitPath=/nowhere\n", "", "UnitPath=\n"])
+async def test_unit_files_are_listed_by_systemd_where_the_folders_do_not_tell(folders: str) -> None:
+    machine = Machine(user=False)
+    machine.folders = folders
+    machine.host.answer("find * -maxdepth 1 *", failed(1, "find: no such file"))
+    units = await found(machine)
+    assert "vllm-kimi-ngram.service" in units
+    assert machine.asked("systemctl list-unit-files *")
+
+
 async def test_an_optional_file_that_is_missing_and_one_that_is_not_readable() -> None:
     machine = Machine()
     del machine.files["/etc/vllm/kimi.env"]
@@ -138,6 +148,7 @@ async def test_a_login_without_rights_asks_its_own_manager_only() -> None:
     )
     machine.host.answer("env XDG_RUNTIME_DIR=/run/user/1000 systemctl --user list-units *", "")
     machine.host.answer("env XDG_RUNTIME_DIR=/run/user/1000 systemctl --user show *", machine._show)
+    machine.host.answer("env XDG_RUNTIME_DIR=/run/user/1000 systemctl --user show *UnitPath", "")
     assert "ops/vllm-mine.service" in await found(machine)
     machine.host.facts = replace(machine.host.facts, user="eve", uid=1001)
     assert "ops/vllm-mine.service" not in await found(machine)
@@ -169,6 +180,7 @@ async def test_a_job_is_named() -> None:
 async def test_discovery_changes_nothing_and_asks_little() -> None:
     machine = Machine(user=False)
     await discover(machine.host)
+    assert not machine.asked("*list-unit-files*"), "PID 1 takes a second for it on a big host"
     assert {argv[0] for argv in machine.host.calls} <= {"systemctl", "cat", "head", "grep", "find", "getent"}
     assert not machine.asked("systemctl start*")
     assert len(machine.host.calls) < 25

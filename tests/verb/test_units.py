@@ -71,7 +71,7 @@ def test_json_has_all_of_it(machine: Machine, capsys: pytest.CaptureFixture[str]
 
 
 def test_a_host_without_systemd_and_a_host_without_vllm(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
-    machine.host.answer("systemctl list-*", "")
+    machine.units = machine.unit_files = ""
     assert cli.main(["units", "h"]) == 0
     assert capsys.readouterr().out == "No unit of this host runs vLLM.\n"
     machine.host.answer("systemctl *", failed(1, "Failed to connect to bus: Host is down"))

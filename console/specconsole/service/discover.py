@@ -56,11 +56,21 @@ async def findings(host: Host, profile: Profile | None = None) -> tuple[Finding,
 
 
 async def unit_names(host: Host, manager: Manager) -> list[str]:
-    """All services that a manager knows, but systemd's own. Raises as `discover`."""
-    listed = await asyncio.gather(
-        host.run(systemd.list_unit_files(manager), deadline_s=30), host.run(systemd.list_units(manager), deadline_s=30)
-    )
-    return list(dict.fromkeys(name for done in listed for name in systemd.names(done.check().text)))
+    """All services that a manager has files for, or has loaded. Raises as `discover`."""
+    filed, loaded = await asyncio.gather(_filed(host, manager), host.run(systemd.list_units(manager), deadline_s=30))
+    return list(dict.fromkeys([*filed, *systemd.names(loaded.check().text)]))
+
+
+async def _filed(host: Host, manager: Manager) -> list[str]:
+    (said, *_) = systemd.blocks((await host.run(systemd.show_manager(manager, systemd.FOLDERS))).check().text) or [{}]
+    folders = systemd.last(said, systemd.FOLDERS).split()
+    try:
+        found = systemd.found_names((await host.run(systemd.find_unit_files(manager, folders))).text) if folders else []
+    except (CommandFailed, DeadlineExceeded):
+        found = []
+    if found:  # a folder that is not there fails the program, but not its answer
+        return found
+    return systemd.names((await host.run(systemd.list_unit_files(manager), deadline_s=30)).check().text)
 
 
 async def _of_manager(

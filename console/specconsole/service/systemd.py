@@ -21,6 +21,8 @@ STATE = (
 """What `state` reads."""
 FILES = ("Description", "FragmentPath", "DropInPaths", "ExecStart", "Environment", "EnvironmentFiles", "StandardOutput")
 SEARCHED = ("Id", "LoadState", "ExecStart", "FragmentPath")
+FOLDERS = "UnitPath"
+"""Of the manager: where it looks for unit files."""
 LOADED_AT = "UnitsLoadTimestampMonotonic"
 """Of the manager: moves with each daemon-reload (systemd 250 and later)."""
 
@@ -65,8 +67,13 @@ def user_manager(user: str, uid: int, gid: int, home: str, *, as_root: bool) -> 
 
 
 def list_unit_files(manager: Manager) -> list[str]:
-    """Every service that has a unit file."""
+    """Every service that has a unit file; dear, since PID 1 works out for each whether it is enabled."""
     return _systemctl(manager, "list-unit-files", "--type=service", *_PLAIN)
+
+
+def find_unit_files(manager: Manager, folders: Sequence[str]) -> list[str]:
+    """The same from the folders themselves: 10 ms, and PID 1 has no part in it."""
+    return [*manager.prefix, "find", *folders, "-maxdepth", "1", "-name", "*.service"]
 
 
 def list_units(manager: Manager) -> list[str]:
@@ -113,6 +120,11 @@ def names(text: str) -> list[str]:
     """The units of a list, templates left out: they cannot be asked for."""
     found = (line.lstrip(" ●*×↻○").partition(" ")[0] for line in text.splitlines())
     return [name for name in found if name.endswith(".service") and not name.endswith("@.service")]
+
+
+def found_names(text: str) -> list[str]:
+    """The units of paths, one a line, templates left out."""
+    return names("\n".join(line.rpartition("/")[2] for line in text.splitlines()))
 
 
 def blocks(text: str) -> list[Block]:
