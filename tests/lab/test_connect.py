@@ -21,7 +21,7 @@ SEED = b"12345678901234567890"
 SECOND_FACTOR = {
     "/etc/users.oath": f"HOTP twice - {SEED.hex()}\n",
     "/etc/pam.d/sshd": (
-        "auth required pam_unix.so\nauth [success=1 default=ignore] pam_succeed_if.so quiet user != twice\n"
+        "auth required pam_unix.so nodelay\nauth [success=1 default=ignore] pam_succeed_if.so quiet user != twice\n"
         "auth required pam_oath.so usersfile=/etc/users.oath window=5 digits=6\n"
         "account required pam_unix.so\nsession required pam_unix.so\nsession optional pam_systemd.so\n"
     ),
