@@ -17,6 +17,8 @@ from tests.bench import h200, made
 from tests.bench.made import stream
 
 FILES = h200.recorded("vllm_bench")
+NEWER = json.loads((h200.DATA / "vllm_bench_032.json").read_text())
+"""Of 0.32 with n-gram, without --save-detailed; the others are of 0.24."""
 
 
 def as_run(told: dict[str, Any]) -> BenchRun:
@@ -64,7 +66,7 @@ def as_run(told: dict[str, Any]) -> BenchRun:
 def test_every_figure_equals_what_that_tool_computed(name: str) -> None:
     theirs, ours = FILES[name], json.loads(json.dumps(vllm_json(as_run(FILES[name]))))
     assert not set(theirs) - set(ours), "keys that are missing"
-    assert set(ours) - set(theirs) == {"tool", "unit", "invocation", "latencies"}
+    assert set(ours) - set(theirs) == {"tool", "unit", "invocation", "latencies", "queue_times"}
     timed = ("duration", "throughput", "request_throughput", "output_throughput", "total_token_throughput")
     for key, value in theirs.items():
         if key in ("date", "num_prompts", "start_times"):
@@ -85,6 +87,27 @@ def test_every_figure_equals_what_that_tool_computed(name: str) -> None:
                 assert mine == pytest.approx(other, rel=1e-6, abs=1e-8)
         else:
             assert ours[key] == value, key
+
+
+def kind(value: Any) -> Any:
+    """The type of a value as JSON has it, and of what a list holds."""
+    return [kind(one) for one in value[:1]] if isinstance(value, list) else type(value)
+
+
+@pytest.mark.parametrize("theirs", [*FILES.values(), NEWER], ids=[*FILES, "0.32"])
+def test_every_value_is_of_the_type_that_tool_gives_it(theirs: dict[str, Any]) -> None:
+    rows = [stream(f"a/{place}", (1, 4, 3), sent_s=float(place)) for place in range(3)]
+    speculates = "spec_decode_num_drafts" in theirs
+    ours = json.loads(json.dumps(vllm_json(made.run(rows, drafts=(6, 3, 3) if speculates else None))))
+    assert {key: kind(ours.get(key, "missing")) for key in theirs} == {key: kind(theirs[key]) for key in theirs}
+
+
+def test_requests_wait_for_a_free_stream_from_the_beginning_on() -> None:
+    told = vllm_json(made.run([stream(f"a/{place}", (1, 4), sent_s=2.0 + place) for place in range(3)]))
+    assert told["queue_times"] == [0, 1, 2]
+    waited = NEWER["queue_times"]
+    assert waited == sorted(waited), "theirs too"
+    assert waited[-1] == pytest.approx(sum(NEWER["latencies"][:-1]), rel=0.01)
 
 
 def test_a_request_that_does_not_count_stands_as_failed() -> None:

@@ -62,6 +62,7 @@ def _detail(results: Sequence[Result], run: BenchRun) -> dict[str, Any]:
     counts = {one.id for one in run.kept}
     # Requests that do not count stand with zero, as that tool has its failed ones.
     rows = [one if one.id in counts else None for one in results]
+    began = min((one.sent_s for one in results), default=0.0)
     return {
         "input_lens": [one.prompt_tokens or 0 for one in results],
         "output_lens": [one.tokens or 0 if one else 0 for one in rows],
@@ -69,6 +70,8 @@ def _detail(results: Sequence[Result], run: BenchRun) -> dict[str, Any]:
         "itls": [list(one.gaps_s) if one else [] for one in rows],
         "latencies": [one.last_s or 0.0 if one else 0.0 for one in rows],
         "start_times": [one.sent_s for one in results],
+        # All are there from the beginning, as at its rate "inf", and wait for a free stream.
+        "queue_times": [one.sent_s - began for one in results],
         "generated_texts": [one.text if one else "" for one in rows],
         "errors": [one.error or run.discarded.get(one.id, "") for one in results],
     }
