@@ -27,11 +27,11 @@ async def test_discovery_understands_the_units() -> None:
     assert ngram.role is Role.VARIANT
     assert ngram.serving.speculation is not None
     assert (ngram.serving.speculation.method, ngram.serving.speculation.tokens) == ("ngram", 5)
-    assert (ngram.serving.model, ngram.serving.served_names) == ("/tmp/moe/moe-30b-a3b", ("moe-30b-a3b",))  # noqa: S108
+    assert (ngram.serving.model, ngram.serving.served_names) == ("/tmp/moe/moe-30b-a3b", ("moe-30b-a3b",))
     assert (ngram.serving.endpoint.port, ngram.version) == (8201, "0.24.0")
     eagle = units[unit_of("moe-eagle3")].serving.speculation
     assert eagle is not None
-    assert (eagle.method, eagle.tokens, eagle.model) == ("eagle3", 3, "/tmp/m/eagle3-qwen3-30b-a3b")  # noqa: S108
+    assert (eagle.method, eagle.tokens, eagle.model) == ("eagle3", 3, "/tmp/m/eagle3-qwen3-30b-a3b")
     assert units[unit_of("moe-baseline")].role is Role.BASELINE
     assert units[unit_of("moe-baseline")].group == ngram.group != units[unit_of("dense-baseline")].group
     assert (ngram.state.active, ngram.state.main_pid) == ("active", 3208)

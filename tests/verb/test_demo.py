@@ -31,6 +31,11 @@ def test_bad_words_are_told(words: list[str], said: str, capsys: pytest.CaptureF
     assert said in capsys.readouterr().err
 
 
+def test_without_a_terminal_it_says_what_to_use(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["demo"]) == 2
+    assert "needs a terminal. Use specconsole status demo --json" in capsys.readouterr().err
+
+
 def test_the_title_says_replay_and_speed() -> None:
     assert demo.title(4.0) == "demo · H200 replay ×4"
     assert demo.title(1.0) == "demo · H200 replay ×1"

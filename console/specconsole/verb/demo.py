@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from specconsole import paths
+from specconsole import paths, settings
 from specconsole.clock import SystemClock
 from specconsole.errors import UsageError
 from specconsole.verb import output
@@ -14,6 +15,7 @@ from specconsole.verb.session import drive
 
 if TYPE_CHECKING:
     from specconsole.profile import Profile
+    from specconsole.settings import Settings
 
 FASTEST = 60.0
 DEFAULT_SPEED = 4.0
@@ -50,7 +52,9 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.recording is not None and args.recording not in names:
         raise UsageError(f"There is no recording {args.recording}.", hint=f"There are {', '.join(names)}.")
-    return drive(_show(args))
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("The console needs a terminal.", hint="Use specconsole status demo --json in scripts.")
+    return drive(_show(args, settings.load()))
 
 
 def listing(headers: Mapping[str, Mapping[str, Any]]) -> str:
@@ -82,7 +86,7 @@ def _label(name: str) -> str:
     return name.removeprefix("vllm-").removesuffix(".service")
 
 
-async def _show(args: argparse.Namespace) -> int:
+async def _show(args: argparse.Namespace, own: Settings) -> int:
     from specconsole.host.simulated import ScaledClock, SimulatedHost, story
     from specconsole.ui.run import run as show
 
@@ -102,8 +106,10 @@ async def _show(args: argparse.Namespace) -> int:
             clock=clock.coarse(_LEAST_SLEEP_S),
             profile=_profile(),
             state=paths.state_dir(),
-            theme=args.theme,
-            mouse=not args.no_mouse,
+            theme=args.theme or own.theme or "",
+            keymap=own.keymap,
+            interval_s=1 / own.rate,
+            mouse=own.mouse and not args.no_mouse,
         )
     finally:
         await host.close()
