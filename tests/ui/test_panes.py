@@ -95,7 +95,7 @@ def test_only_what_answers_is_green() -> None:
 
 def rows(*shown: Unit, cells: int = 60, since: float | None = 2292.0) -> list[str]:
     entries = [Entry(one, state_word(one, engine_word(engine(), True)), since) for one in shown]
-    drawn = unit_rows(entries, cells, stale=False)
+    drawn = unit_rows(entries, cells)
     assert [width(row) for row in drawn] == [cells] * len(drawn)
     return [plain(row) for row in drawn]
 
@@ -109,12 +109,6 @@ def test_unit_rows() -> None:
     assert "3 restarts" in rows(unit(active="active", restarts=3))[0]
     assert "ngram k=5" not in rows(*units(), cells=31)[0]
     assert rows(unit("a" * 80, "active"), cells=31)[0].endswith("… serving 38:12")
-
-
-def test_stale_is_never_green() -> None:
-    one = units()[0]
-    (row,) = unit_rows([Entry(one, state_word(one, engine_word(engine(), True)), 1.0)], 60, stale=True)
-    assert "good" not in {ink for _, ink in row}
 
 
 def test_the_engine_asked_is_of_an_active_unit_before_others() -> None:

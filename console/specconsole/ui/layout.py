@@ -67,15 +67,20 @@ def plan(width: int, height: int, units: int, gpus: int) -> Plan:
         units: how many units there are; 0 counts as one line of text.
         gpus: how many GPUs there are, likewise.
     """
-    units, gpus = max(units, 1), max(gpus, 1)
+    units = max(units, 1)
     engine = 3 if height >= 14 else 2
     log = max(6, height * 2 // 5) if height >= 30 else 6 if height >= 14 else 3
     if width < WIDE:
         mine = 1 + min(units, 3 if height < 30 else 6)
         room = max(height - engine - log - mine - 1, 1)
-        tall = 1 + min(tiles(gpus, width, room).height, room)
+        tall = 1 + min(_tall(gpus, width - 1, room), room)
         return Plan(True, width, mine, tall, engine, max(height - engine - mine - tall, 0))
     across = min(max(width // 4, 34), 46)
     room = max(height - engine - log - 1, 1)
-    tall = 1 + max(min(tiles(gpus, width - across - GAP, room).height, room), min(units, room))
+    tall = 1 + max(min(_tall(gpus, width - across - GAP - 1, room), room), min(units, room))
     return Plan(False, across, tall, tall, engine, max(height - engine - tall, 0))
+
+
+def _tall(gpus: int, width: int, room: int) -> int:
+    """Rows that the tiles want; without any there is a line that says why."""
+    return tiles(gpus, width, room).height if gpus else 1

@@ -15,14 +15,14 @@ from specconsole.gpu.history import Column, key
 from specconsole.gpu.sample import Fleet
 from specconsole.ui import layout
 from specconsole.ui.freshness import Freshness
-from specconsole.ui.row import Row, cut, fitting
+from specconsole.ui.row import Row, cut, faded, fitting
 from specconsole.ui.widgets.gpu_tile import Card, GpuTile
 from specconsole.ui.widgets.pane import Pane
 from specconsole.ui.widgets.rows import Rows
 
 
-def totals(fleet: Fleet, faults: tuple[Fault, ...], cells: int) -> Row:
-    """What the title says: the cards, memory, power, and faults; "no fault seen" only when all could be asked."""
+def totals(fleet: Fleet, faults: tuple[Fault, ...], cells: int, *, stale: bool) -> Row:
+    """What the title says: the cards, memory, power, and faults; "no fault seen" only when all could be asked now."""
     sums = view.totals(fleet)
     missing = sums.count - sums.readable
     parts: list[tuple[int, Row]] = [
@@ -30,11 +30,12 @@ def totals(fleet: Fleet, faults: tuple[Fault, ...], cells: int) -> Row:
         (1, ((view.gibibytes(sums.memory), "text"),)),
         (2, ((view.watts(sums.power_w), "text"),) if sums.power_w is not None else ()),
         (4, ((f"{missing} not readable", "warn"),) if missing and not faults else ()),
-        (0, trouble(fleet, faults, cells)),
+        (0, trouble(fleet, faults, cells) if faults or not stale else ()),
         (5, ((f"by {fleet.source}", "warn"),) if fleet.source not in ("nvml", "none") else ()),
         (6, ((f"left out: {', '.join(fleet.dropped)}", "muted"),) if fleet.dropped else ()),
     ]
-    return fitting([(rank, row) for rank, row in parts if row], cells)
+    shown = fitting([(rank, row) for rank, row in parts if row], cells)
+    return faded(shown) if stale else shown
 
 
 def trouble(fleet: Fleet, faults: tuple[Fault, ...], cells: int) -> Row:
@@ -72,6 +73,7 @@ class GpusPane(Pane):
     """What is wrong with any GPU now, the gravest first."""
 
     _form = layout.Tiles(0, 0, 0)
+    _width = 0
 
     def body(self) -> Iterable[Widget]:
         """The grid of tiles, and the line that stands there when there are none."""
@@ -82,7 +84,7 @@ class GpusPane(Pane):
         """Totals of all cards."""
         if self.fleet is None or not self.fleet.gpus:
             return ()
-        return totals(self.fleet, self.faults, self.size.width - 12 - (10 if fresh.stale else 4))
+        return totals(self.fleet, self.faults, self.size.width - 12 - (10 if fresh.stale else 4), stale=fresh.stale)
 
     def draw(self, fresh: Freshness) -> None:
         """Each tile anew, or why there is none."""
@@ -112,8 +114,10 @@ class GpusPane(Pane):
 
     def _arrange(self, grid: Grid, count: int) -> None:
         form = layout.tiles(count, self.size.width - 1, max(self.size.height - 1, 1))
-        if form != self._form:
-            self._form = form
+        if (form, self.size.width) != (self._form, self._width):
+            self._form, self._width = form, self.size.width
+            across = (self.size.width - 1 - layout.GAP * (form.columns - 1)) // form.columns
+            grid.styles.width = form.columns * across + layout.GAP * (form.columns - 1)  # all tiles equally wide
             grid.styles.grid_size_columns = form.columns
             grid.styles.grid_size_rows = form.lines
             grid.styles.grid_rows = (str(form.tile_rows),)

@@ -102,10 +102,13 @@ class LogView(Inked):
         """One line of the view, with its cell of the scroll bar; drawn once until the view changes."""
         strip, cells = self._strips.get(y), self.size.width
         if strip is None or strip.cell_length != cells:
-            known = y < len(self._lines)
-            text = self._drawn(self._lines[y], cells - 1, self.aside) if known else self.strip((), cells - 1)
-            strip = self._strips[y] = Strip.join([text, self.strip((self._bar_cell(y),), 1)])
+            strip = self._strips[y] = Strip.join([self._text(y, cells - 1), self.strip((self._bar_cell(y),), 1)])
         return strip
+
+    def _text(self, y: int, cells: int) -> Strip:
+        if y < len(self._lines):
+            return self._drawn(self._lines[y], cells, self.aside)
+        return self.strip((("  no entries yet", "muted"),) if y == 0 else (), cells)
 
     def _bar_cell(self, y: int) -> tuple[str, str]:
         if not self._thumb:

@@ -15,7 +15,7 @@ from specconsole import text
 from specconsole.service.unit import Unit
 from specconsole.ui import keys
 from specconsole.ui.freshness import Freshness
-from specconsole.ui.row import Row, apart, cut, fill, width
+from specconsole.ui.row import Row, apart, cut, faded, fill, width
 from specconsole.ui.unit_word import StateWord, name, state_word
 from specconsole.ui.widgets.pane import Pane
 from specconsole.ui.widgets.rows import Rows
@@ -36,19 +36,23 @@ class Entry:
         return "" if self.since_s is None else text.duration(self.since_s)
 
 
-def unit_rows(entries: Sequence[Entry], cells: int, *, stale: bool) -> list[Row]:
+def unit_rows(entries: Sequence[Entry], cells: int) -> list[Row]:
     """A row a unit: glyph, name, word, then what there is room for, and the time; columns stand below each other."""
     words = max((len(entry.said.word) for entry in entries), default=0)
     times = max((len(entry.time) for entry in entries), default=0)
     names = min(max((cell_len(name(entry.unit)) for entry in entries), default=0), max(cells - words - times - 4, 8))
-    return [_row(entry, cells, names, stale=stale) for entry in entries]
+    return [_row(entry, cells, names) for entry in entries]
 
 
-def _row(entry: Entry, cells: int, names: int, *, stale: bool) -> Row:
+def _row(entry: Entry, cells: int, names: int) -> Row:
     said, state = entry.said, entry.unit.state
-    ink = "stale" if stale and said.ink == "good" else said.ink
     right: Row = ((entry.time, "muted"),)
-    left: Row = ((f"{said.glyph} ", ink), *fill(((name(entry.unit), "text"),), names), (" ", "text"), (said.word, ink))
+    left: Row = (
+        (f"{said.glyph} ", said.ink),
+        *fill(((name(entry.unit), "text"),), names),
+        (" ", "text"),
+        (said.word, said.ink),
+    )
     extras = [(f"{state.restarts} restarts", "warn")] if state.restarts else []
     if speculation := entry.unit.serving.speculation:
         depth = "" if speculation.tokens is None else f" k={speculation.tokens}"
@@ -96,8 +100,8 @@ class UnitsPane(Pane):
             return
         first = self._first(room)
         entries = [self._entry(unit, fresh) for unit in self.units[first : first + room]]
-        rows = unit_rows(entries, cells - 3, stale=fresh.stale)
-        body.show(self._marked(entry.unit, row) for entry, row in zip(entries, rows, strict=True))
+        rows = unit_rows(entries, cells - 3)
+        body.show(self._marked(entry.unit, row, stale=fresh.stale) for entry, row in zip(entries, rows, strict=True))
 
     def _entry(self, unit: Unit, fresh: Freshness) -> Entry:
         at = self.now if not fresh.stale or fresh.age_s is None else self.now - fresh.age_s
@@ -112,7 +116,9 @@ class UnitsPane(Pane):
         read = [other.state.mono for other in self.units if other.state.mono is not None]
         return max(read) - unit.state.mono if unit.state.mono is not None else 0.0
 
-    def _marked(self, unit: Unit, row: Row) -> Row:
+    def _marked(self, unit: Unit, row: Row, *, stale: bool) -> Row:
+        if stale:
+            row = faded(row)
         if unit.key != self.selected:
             return (("  ", "text"), *row, (" ", "text"))
         return (("› ", "accent"), *((run, "strong" if ink == "text" else ink) for run, ink in row), (" ", "text"))
