@@ -111,13 +111,14 @@ async def serve(process: asyncssh.SSHServerProcess[bytes], rules: Rules) -> None
     assert child.stdin
     assert child.stdout
     assert child.stderr
-    process.stdout.write(rules.noise)
     pumps = [
         asyncio.create_task(_pump(process.stdin, child.stdin, True)),
         asyncio.create_task(_pump(child.stdout, process.stdout, False)),
         asyncio.create_task(_pump(child.stderr, process.stderr, False)),
     ]
     try:
+        with suppress(OSError):  # the client may be gone before its command has begun
+            process.stdout.write(rules.noise)
         await asyncio.gather(*pumps[1:])
         status = await child.wait()
         with suppress(OSError, asyncssh.Error):
@@ -127,6 +128,7 @@ async def serve(process: asyncssh.SSHServerProcess[bytes], rules: Rules) -> None
         child.stdin.close()
         await asyncio.gather(*pumps, return_exceptions=True)
         await child.wait()
+        child._transport.close()  # type: ignore[attr-defined]  # a client that went read not all of it
 
 
 async def _pump(source: Any, sink: Any, closes: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import asyncssh
@@ -211,6 +212,40 @@ async def test_an_agent_that_is_gone_is_no_obstacle(own_home: Path, tmp_path: Pa
     save(own_home, MINE, "id_ed25519")
     async with running(Rules(user_keys=[MINE])) as server:
         assert await works(host_at(server, Script(), own_home, agent=str(tmp_path / "nothing")))
+
+
+async def test_an_agent_that_waits_for_a_touch_has_its_time_and_says_so(
+    own_home: Path, agent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("specconsole.host.ssh_login.AGENT_S", 0.1)
+    way(own_home).folder.joinpath("config").write_text("ConnectTimeout 1\n")
+    touched = asyncio.Event()
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Hold a request to sign (13) back until the key is touched."""
+        inner, outer = await asyncio.open_unix_connection(agent)
+        with suppress(asyncio.IncompleteReadError):
+            while True:
+                for source, sink in ((reader, outer), (inner, writer)):
+                    size = await source.readexactly(4)
+                    body = await source.readexactly(int.from_bytes(size, "big"))
+                    if body[0] == 13:
+                        await touched.wait()
+                    sink.write(size + body)
+        outer.close()
+        writer.close()
+
+    async def touch() -> None:
+        await asyncio.sleep(1.5)
+        touched.set()
+
+    rules = Rules(user_keys=[MINE])
+    async with await asyncio.start_unix_server(relay, tmp_path / "slow"), running(rules) as server:
+        touching = asyncio.create_task(touch())
+        asker = Script()
+        assert await works(host_at(server, asker, own_home, agent=str(tmp_path / "slow")))
+        assert "touch the security key" in asker.told[0]
+        await touching
 
 
 async def test_too_many_keys_say_what_to_do(own_home: Path) -> None:

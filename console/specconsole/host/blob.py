@@ -36,5 +36,8 @@ def start(entry: str, arguments: dict[str, object]) -> bytes:
 
 
 def interpreter_argv(python: str) -> list[str]:
-    """The command that waits for `start`; `-I` keeps the current folder and the user's modules out (sudo!)."""
-    return [python, "-I", "-c", LOADER]
+    """The command that waits for `start`.
+
+    `-I` keeps the current folder and the user's modules out (sudo!), `-B` lets root leave no compiled files behind.
+    """
+    return [python, "-I", "-B", "-c", LOADER]

@@ -55,7 +55,6 @@ class Hop:
     macs: str | None
     kex: str | None
     host_key_algorithms: str | None
-    key_algorithms: str | None
     publickey: bool
     password: bool
     keyboard: bool
@@ -174,7 +173,6 @@ class _Resolver:
             macs=self.found.first("macs"),
             kex=self.found.first("kexalgorithms"),
             host_key_algorithms=self.found.first("hostkeyalgorithms"),
-            key_algorithms=self.found.first("pubkeyacceptedalgorithms") or self.found.first("pubkeyacceptedkeytypes"),
             publickey=self._flag("pubkeyauthentication", True),
             password=self._flag("passwordauthentication", True) and not self._flag("batchmode", False),
             keyboard=self._flag("kbdinteractiveauthentication", self._flag("challengeresponseauthentication", True))

@@ -10,7 +10,7 @@ USED = frozenset(
         "hostname", "identitiesonly", "identityagent", "identityfile",
         "ignoreunknown", "kbdinteractiveauthentication", "kexalgorithms", "macs",
         "numberofpasswordprompts", "passwordauthentication", "port", "preferredauthentications",
-        "proxycommand", "proxyjump", "pubkeyacceptedalgorithms", "pubkeyacceptedkeytypes",
+        "proxycommand", "proxyjump",
         "pubkeyauthentication", "revokedhostkeys", "stricthostkeychecking", "tag",
         "user", "userknownhostsfile",
     }
@@ -53,6 +53,8 @@ REASONS = {
     "nohostauthenticationforlocalhost": "host keys are always verified",
     "pkcs11provider": "smart cards work through the agent only (ssh-add -s)",
     "proxyusefdpass": "the proxy command has to stay between",
+    "pubkeyacceptedalgorithms": "every kind of key is tried",
+    "pubkeyacceptedkeytypes": "every kind of key is tried",
     "rekeylimit": "the library's own limit holds",
     "requiredrsasize": "the library's own limit holds",
     "securitykeyprovider": "security keys work through the agent only (ssh-add)",

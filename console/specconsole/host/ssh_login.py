@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from specconsole.host.prompts import Prompter, Question
 from specconsole.host.ssh_hop import Hop
 
 AGAIN = "Permission denied, please try again."
 PASSPHRASE_TRIES = 3
+AGENT_S = 2.0
+"""An agent that takes longer to sign waits for somebody: a touch of a security key, a confirmation (ssh-add -c)."""
+
+T = TypeVar("T")
 
 
 class Patient:
@@ -22,23 +29,37 @@ class Patient:
         """Somebody was asked since the start."""
         self.answers = 0
 
-    async def ask(self, question: Question) -> str | None:
-        """As `Prompter.ask`."""
+    @contextmanager
+    def _patience(self) -> Iterator[None]:
         self.waiting = self.asked = True
         try:
-            return await self.prompter.ask(question)
+            yield
         finally:
             self.waiting = False
             self.answers += 1
 
+    async def ask(self, question: Question) -> str | None:
+        """As `Prompter.ask`."""
+        with self._patience():
+            return await self.prompter.ask(question)
+
     async def confirm(self, question: Question) -> bool:
         """As `Prompter.confirm`."""
-        self.waiting = self.asked = True
-        try:
+        with self._patience():
             return await self.prompter.confirm(question)
+
+    async def outside(self, work: Awaitable[T], line: str) -> T:
+        """Wait for something that may wait for the user elsewhere; say so when it does."""
+        task = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait({task}, timeout=AGENT_S)
+            if task.done():
+                return task.result()
+            self.tell(line)
+            with self._patience():
+                return await task
         finally:
-            self.waiting = False
-            self.answers += 1
+            task.cancel()
 
     def tell(self, line: str) -> None:
         """As `Prompter.tell`."""

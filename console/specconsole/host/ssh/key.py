@@ -14,6 +14,8 @@ from specconsole.host.ssh_hop import Hop
 from specconsole.host.ssh_login import PASSPHRASE_TRIES, Login
 from specconsole.host.ssh_wire import public_of_private
 
+AGENT_LIST_S = 5.0
+
 
 class Keys:
     """The keys for one hop, in the order in which ssh tries them."""
@@ -42,7 +44,10 @@ class Keys:
         chosen = [pair for blob in blobs for pair in held if pair.key_public_data == blob]
         others = [] if hop.identities_only else [pair for pair in held if pair.key_public_data not in blobs]
         used = {pair.key_public_data for pair in chosen}
-        files = [pair for pair in in_files if pair.key_public_data not in used]
+        # A security key signs through the agent only.
+        files = [
+            pair for pair in in_files if pair.key_public_data not in used and not pair.algorithm.startswith(b"sk-")
+        ]
         for pair in (*chosen, *others, *files):
             for certificate in certificates.get(pair.key_public_data, []):
                 vouched = copy.copy(pair)
@@ -57,9 +62,9 @@ class Keys:
         path = self.login.hop.agent
         if not path:
             return []
-        self._agent = asyncssh.SSHAgentClient(path)
-        with suppress(ValueError, OSError):
-            return list(await self._agent.get_keys())
+        self._agent = _Agent(path, self.login)
+        with suppress(ValueError, OSError, asyncio.TimeoutError):
+            return list(await asyncio.wait_for(self._agent.get_keys(), AGENT_LIST_S))
         return []
 
     async def close(self) -> None:
@@ -96,6 +101,19 @@ class Keys:
         if path not in self.unlocked:
             raise ValueError("the key stays locked")
         return self.unlocked[path]
+
+
+class _Agent(asyncssh.SSHAgentClient):
+    """An agent that may wait for a touch or a confirmation."""
+
+    def __init__(self, path: str, login: Login) -> None:
+        super().__init__(path)
+        self._login = login
+
+    async def sign(self, key_blob: bytes, data: bytes, flags: int = 0) -> bytes:
+        """Sign, and say what it waits for."""
+        line = f"The agent waits: touch the security key, or confirm, for {self._login.hop.login}."
+        return await self._login.prompter.outside(super().sign(key_blob, data, flags), line)
 
 
 class _LockedKey(asyncssh.SSHKeyPair):
