@@ -10,13 +10,16 @@ from datetime import timezone
 from pathlib import Path
 from typing import Any
 
+from specconsole.bench.execute import Progress
 from specconsole.engine.client import Model
 from specconsole.engine.health import Health
 from specconsole.engine.metrics import Histogram
 from specconsole.engine.snapshot import EngineSnapshot, SpecCounters, Window
 from specconsole.gpu.sample import Fleet, Gpu, Vitals
 from specconsole.host.base import Endpoint, Link
+from specconsole.load.attempt import Attempt
 from specconsole.logs.record import Kind, Level, LogRecord
+from specconsole.service.start import Follower
 from specconsole.service.unit import Serving, Speculation, Unit, UnitState
 from specconsole.ui.app import SpecConsole
 from tests.fakes import FakeClock, FakeHost
@@ -161,6 +164,9 @@ class PlayedFeeds:
         self.queues: dict[str, asyncio.Queue[Any]] = {}
         self.rates: list[float] = []
         self.opened: list[str] = []
+        self.cancels: list[asyncio.Event] = []
+        self.proofs: list[str] = []
+        self.remembered: list[Attempt] = []
 
     def put(self, name: str, item: Any) -> None:
         self.queues.setdefault(name, asyncio.Queue()).put_nowait(item)
@@ -188,6 +194,16 @@ class PlayedFeeds:
 
     def log(self, unit: Unit) -> AsyncGenerator[list[LogRecord], None]:
         return self._play("log" if unit.name == NGRAM else f"log {unit.name}")
+
+    def bench(self, unit: Unit, cancel: asyncio.Event) -> AsyncGenerator[Progress, None]:
+        self.cancels.append(cancel)
+        return self._play("bench")
+
+    async def prove(self, follower: Follower) -> None:
+        self.proofs.append(follower.unit.key)
+
+    async def remember(self, unit: Unit, attempt: Attempt) -> None:
+        self.remembered.append(attempt)
 
     def engine(self, unit: Unit) -> AsyncGenerator[EngineSnapshot, None]:
         return self._play("engine")

@@ -30,7 +30,8 @@ class Memory:
     ) -> None:
         self._path = path or default_path()
         self._store: Store | None = None
-        self._on_trouble = on_trouble
+        self.on_trouble = on_trouble
+        """Called once, when the file turns out to be of no use."""
         self._lock = asyncio.Lock()
         self.trouble: HistoryUnavailable | None = None
 
@@ -44,8 +45,8 @@ class Memory:
                 return await asyncio.to_thread(action, self._store)
             except HistoryUnavailable as error:
                 self.trouble = error
-                if self._on_trouble:
-                    self._on_trouble(error)
+                if self.on_trouble:
+                    self.on_trouble(error)
                 return otherwise
 
     async def put_load(self, load: Load) -> int | None:

@@ -15,11 +15,12 @@ from textual.screen import Screen
 from specconsole.clock import Clock
 from specconsole.host.base import Host
 from specconsole.ui import keys, memory, theme
+from specconsole.ui.benching import BenchApp
 from specconsole.ui.fault import FaultLog
 from specconsole.ui.feeds import Feeds
-from specconsole.ui.live import LiveApp
 from specconsole.ui.local_time import LocalTime
 from specconsole.ui.palette import Commands
+from specconsole.ui.screens.bench import BenchScreen
 from specconsole.ui.screens.dashboard import DashboardScreen
 from specconsole.ui.widgets.units import Chosen
 
@@ -28,7 +29,7 @@ INTERVALS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 DEFAULT_THEME = "dark"
 
 
-class SpecConsole(LiveApp):
+class SpecConsole(BenchApp):
     """The console on one host: its screens, themes and commands; the data is `LiveApp`'s."""
 
     TITLE = "specconsole"
@@ -55,6 +56,7 @@ class SpecConsole(LiveApp):
     ) -> None:
         super().__init__(host, feeds, clock=clock, faults=FaultLog(state), stamp=LocalTime(zone), interval_s=interval_s)
         self.add_mode("dashboard", self._dashboard)
+        self.add_mode("bench", self._bench_screen)
         self._state = state
         self._notices: list[str] = []
         self._set_up_keys(keymap or {})
@@ -99,10 +101,18 @@ class SpecConsole(LiveApp):
             me.server,
             me.served,
             me.engine,
+            me.attempt,
+            me.start_age,
             me.buffer,
             me.log_end,
             me.last_lines,
         )
+
+    def _bench_screen(self) -> Screen[Any]:
+        """The benchmark, bound to the live data."""
+        me = SpecConsole
+        bound = (me.host_name, me.read_only, me.link, me.served, me.now, me.clock_text, me.bench, me.bench_error)
+        return BenchScreen().data_bind(*bound)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own tokens and all else that a theme may leave out."""

@@ -28,6 +28,8 @@ class Source(Generic[T]):
     """Called with each item, in the app's loop."""
     failed: Callable[[str], None]
     """Called with a sentence when the source ended by a fault; "" when it goes on again."""
+    again: bool = True
+    """Open it again after a fault; not what was asked for once."""
 
 
 async def follow(source: Source[T], clock: Clock, faults: FaultLog, tell: Callable[[str], None]) -> None:
@@ -54,4 +56,6 @@ async def follow(source: Source[T], clock: Clock, faults: FaultLog, tell: Callab
             if not told:
                 tell(said)
                 told = True
+        if not source.again:
+            return
         await clock.sleep(RETRY_S)

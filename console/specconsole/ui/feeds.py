@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from specconsole.clock import Clock
 from specconsole.engine.snapshot import EngineSnapshot
+from specconsole.errors import LinkLost
 from specconsole.gpu.control import ProbeControl
 from specconsole.gpu.sample import Fleet
 from specconsole.host.base import Host, Link
@@ -17,7 +18,11 @@ from specconsole.logs.record import Kind, Level, LogRecord
 from specconsole.service.unit import Unit
 
 if TYPE_CHECKING:
+    from specconsole.bench.execute import Progress
+    from specconsole.history.memory import Memory
+    from specconsole.load.attempt import Attempt
     from specconsole.profile import Profile
+    from specconsole.service.start import Follower
 
 PAST_LINES = 1000
 """Lines of each unit's log that are fetched from before the console came."""
@@ -50,12 +55,32 @@ class Feeds(Protocol):
         """What the server of a unit says."""
         ...
 
+    def bench(self, unit: Unit, cancel: asyncio.Event) -> AsyncGenerator[Progress, None]:
+        """A benchmark of a unit, until it ends or `cancel` is set; it is remembered."""
+        ...
+
+    async def prove(self, follower: Follower) -> None:
+        """Try to generate one token on a server that has just come up."""
+        ...
+
+    async def remember(self, unit: Unit, attempt: Attempt) -> None:
+        """Keep what is known of a start in the history."""
+        ...
+
 
 class HostFeeds:
     """The feeds of a real or a simulated host."""
 
-    def __init__(self, host: Host, clock: Clock, profile: Profile | None, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        host: Host,
+        clock: Clock,
+        profile: Profile | None,
+        environ: Mapping[str, str],
+        memory: Memory | None = None,
+    ) -> None:
         self._host, self._clock, self._profile, self._environ = host, clock, profile, environ
+        self._memory = memory
         self._control = ProbeControl()
         self._cursors: dict[str, str] = {}
         """The cursor of the last record of each unit that was followed so far."""
@@ -123,6 +148,39 @@ class HostFeeds:
         async with aclosing(snapshots) as answers:
             async for snapshot in answers:
                 yield snapshot
+
+    async def bench(self, unit: Unit, cancel: asyncio.Event) -> AsyncGenerator[Progress, None]:
+        """A benchmark of a unit with the prompts of the profile, or the five that ship."""
+        await _load("specconsole.experiment.unit_run")
+        from specconsole.bench.prompt import load
+        from specconsole.bench.spec import BenchSpec
+        from specconsole.experiment.unit_run import run_unit
+
+        prompts = self._profile.prompts if self._profile else "default"
+        spec = BenchSpec(prompts=load(prompts), prompt_set=prompts)
+        stream = run_unit(
+            self._host, unit, spec, profile=self._profile, environ=self._environ, memory=self._memory, cancel=cancel
+        )
+        async with aclosing(stream) as changes:
+            async for progress in changes:
+                yield progress
+
+    async def prove(self, follower: Follower) -> None:
+        """Try to generate one token on a server that has just come up."""
+        from specconsole.service.secret import api_key
+
+        try:
+            follower.api_key = await api_key(self._host, follower.unit, self._profile, self._environ)
+            await follower.prove()
+        except LinkLost:
+            return  # the next answer tries again
+
+    async def remember(self, unit: Unit, attempt: Attempt) -> None:
+        """Keep what is known of a start in the history."""
+        from specconsole.service.start import remembered
+
+        if self._memory and (entry := remembered(self._host, unit, attempt)):
+            await self._memory.put_load(entry)
 
 
 async def _load(*modules: str) -> None:

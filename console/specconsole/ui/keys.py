@@ -21,6 +21,7 @@ class Place(Enum):
     DASHBOARD = "dashboard"
     UNITS = "units"
     LOG = "log"
+    BENCH = "benchmark"
 
 
 _AROUND: Mapping[Place, tuple[Place, ...]] = {
@@ -28,6 +29,7 @@ _AROUND: Mapping[Place, tuple[Place, ...]] = {
     Place.DASHBOARD: (Place.DASHBOARD, Place.APP),
     Place.UNITS: (Place.UNITS, Place.DASHBOARD, Place.APP),
     Place.LOG: (Place.LOG, Place.DASHBOARD, Place.APP),
+    Place.BENCH: (Place.BENCH, Place.APP),
 }
 """A place and the places around it, whose keys work there too."""
 
@@ -57,6 +59,45 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.quit", "q", "quit", "Leave the console; nothing of ours stays on the host", "quit", footer=0),
     Command("app.palette", "colon,ctrl+p", "commands", "Find a command by its name", "command_palette", footer=2),
     Command("app.theme", "t", "theme", "Next theme; it is remembered", "next_theme", footer=3),
+    Command("screen.dashboard", "1", "dashboard", "Show the dashboard", "show('dashboard')", footer=5),
+    Command("screen.bench", "3", "benchmark", "Show the last benchmark of this session", "show('bench')", footer=5),
+    Command(
+        "bench.start",
+        "b",
+        "benchmark",
+        "Measure the unit that runs: TPOT, tokens per step, acceptance",
+        "app.bench",
+        Place.DASHBOARD,
+        footer=1,
+        mutating=True,
+    ),
+    Command(
+        "bench.again",
+        "b",
+        "again",
+        "Measure the unit that runs once more",
+        "app.bench",
+        Place.BENCH,
+        footer=1,
+        mutating=True,
+    ),
+    Command(
+        "bench.stop", "x", "end run", "End the run; what was measured is kept", "app.bench_stop", Place.BENCH, footer=1
+    ),
+    Command(
+        "bench.back",
+        "escape",
+        "back",
+        "Back to the dashboard; a run goes on",
+        "app.show('dashboard')",
+        Place.BENCH,
+        footer=1,
+    ),
+    Command("bench.copy", "y", "copy", "Copy the run as Markdown", "copy_markdown", Place.BENCH, footer=2),
+    Command("bench.down", "j,down", "", "One line down", "sheet(1)", Place.BENCH),
+    Command("bench.up", "k,up", "", "One line up", "sheet(-1)", Place.BENCH),
+    Command("bench.page_down", "pagedown,space", "", "Ten lines down", "sheet(10)", Place.BENCH),
+    Command("bench.page_up", "pageup", "", "Ten lines up", "sheet(-10)", Place.BENCH),
     Command("pane.next", "tab", "panes", "Focus the next pane", "app.focus_next", Place.DASHBOARD, footer=2),
     Command("pane.previous", "shift+tab", "", "Focus the previous pane", "app.focus_previous", Place.DASHBOARD),
     Command("pane.copy", "y", "copy", "Copy the text of the pane in focus", "copy_pane", Place.DASHBOARD, footer=4),

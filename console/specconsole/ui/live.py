@@ -17,8 +17,10 @@ from specconsole.gpu.history import Column, History
 from specconsole.gpu.history import key as gpu_key
 from specconsole.gpu.sample import Fleet
 from specconsole.host.base import Host, Link
+from specconsole.load.attempt import Attempt
 from specconsole.logs.buffer import LogBuffer
 from specconsole.logs.record import LogRecord
+from specconsole.service.start import Follower
 from specconsole.service.unit import Unit
 from specconsole.text import one_line
 from specconsole.ui import derived
@@ -73,6 +75,10 @@ class LiveApp(App[None]):
     """The log of all units."""
     log_end: var[int] = var(0)
     """The number after the newest log record."""
+    attempt: var[Attempt | None] = var(None)
+    """The present start of the running unit, or the last one that was seen."""
+    start_age: var[float | None] = var(None)
+    """Seconds since that start began, by the host's clock."""
     last_lines: var[dict[str, float]] = var({})
     """Monotonic seconds at which the last log record of each unit came."""
 
@@ -94,6 +100,7 @@ class LiveApp(App[None]):
         self._history, self._fault_watch = History(), FaultWatch()
         self._answered, self._picked = False, False
         self._engine_of: tuple[object, ...] = ()
+        self._start: Follower | None = None
         self._log_of: frozenset[str] = frozenset()
 
     def on_mount(self) -> None:
@@ -159,6 +166,7 @@ class LiveApp(App[None]):
         self.units = units
         self._came("units", None)
         self._keep_selection(units)
+        self._follow_start(running_unit(units), units)
         self._follow_engine(running_unit(units))
         self._follow_logs(units)
         self.sources.sample(self.interval_s, units)
@@ -180,6 +188,7 @@ class LiveApp(App[None]):
     def _take_engine(self, engine: EngineSnapshot) -> None:
         self.engine = engine
         self._answered |= engine.health is Health.ANSWERING
+        self._start_answers(engine)
         self._came("engine", max(1.0, self.interval_s))
         self._derive()
 
@@ -197,10 +206,46 @@ class LiveApp(App[None]):
         self.logs.append(records)
         if records:
             self.last_lines = {**self.last_lines, key: self.clock.monotonic()}
+        if self._start and key == self._start.unit.key:
+            self._start.records(records)
+            self._tell_start()
         self._came(log_feed(key), None)
         self.log_end = self.logs.next
 
+    def _follow_start(self, running: Unit | None, units: tuple[Unit, ...]) -> None:
+        """Tell the story of the running unit's start; with none running, the last one is told to its end."""
+        if running is not None and (self._start is None or self._start.unit.key != running.key):
+            self._start = Follower(self.host, running, self.clock)
+        if self._start:
+            self._start.units(units)
+            self._tell_start()
+
+    def _start_answers(self, engine: EngineSnapshot) -> None:
+        start = self._start
+        if start is None or self.unit is None or start.unit.key != self.unit.key:
+            return
+        start.engine(engine)
+        self._tell_start()
+        # Who comes late only looks: a token is generated where the start was watched.
+        if start.unproven and start.attempt and not start.attempt.late:
+            self.run_worker(self._prove(start), group="prove", exclusive=True)
+
+    async def _prove(self, start: Follower) -> None:
+        await self.sources.prove(start)
+        self._tell_start()
+
+    def _tell_start(self) -> None:
+        start, before = self._start, self.attempt
+        if start is None or start.attempt is None or start.attempt == before:
+            return
+        self.attempt = now = start.attempt
+        if before is None or (before.invocation, before.stage) != (now.invocation, now.stage):
+            self.run_worker(self.sources.remember(start.unit, now), group="remember")
+
     def _derive(self) -> None:
+        start = self._start
+        known = start and start.attempt and start.attempt.started
+        self.start_age = start.now() - known if start and known else None
         self.server = derived.server(self.unit, self.engine, self.feeds, self.link, self.now, answered=self._answered)
         self.served = derived.served(self.unit, self.engine)
 

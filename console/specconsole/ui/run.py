@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specconsole.clock import Clock
+from specconsole.history.memory import Memory
 from specconsole.host.base import Host
 from specconsole.ui.app import SpecConsole
 from specconsole.ui.feeds import HostFeeds
@@ -46,16 +47,21 @@ async def run(
         environ: the console's own environment, where an API key may stand.
         prompter: asks in dialogs while the screen is up.
     """
-    feeds = HostFeeds(host, clock, profile, environ or {})
+    memory = Memory(state / "history.db") if state else None
+    feeds = HostFeeds(host, clock, profile, environ or {}, memory)
     app = SpecConsole(host, feeds, clock=clock, state=state, theme_name=theme, keymap=keymap, interval_s=interval_s)
     if prompter is not None:
         prompter.show_on(app)
+    if memory is not None:
+        memory.on_trouble = lambda error: app.tell(str(error), "warning")
     try:
         with _ended_by_signals(app):
             await app.run_async(mouse=mouse)
     finally:
         if prompter is not None:
             prompter.show_on(None)
+        if memory is not None:
+            await memory.close()
     return app.return_code or 0
 
 

@@ -16,6 +16,7 @@ from specconsole.gpu.fault import Fault
 from specconsole.gpu.history import Column
 from specconsole.gpu.sample import Fleet
 from specconsole.host.base import Link
+from specconsole.load.attempt import Attempt
 from specconsole.logs.buffer import LogBuffer
 from specconsole.service.unit import Unit
 from specconsole.ui import keys
@@ -77,6 +78,10 @@ class DashboardScreen(Screen[None], inherit_bindings=False):
     """What runs, for the header."""
     engine: var[EngineSnapshot | None] = var(None)
     """What the running unit's server said last."""
+    attempt: var[Attempt | None] = var(None)
+    """The present start of the running unit."""
+    start_age: var[float | None] = var(None)
+    """Seconds since that start began."""
     buffer: var[LogBuffer | None] = var(None)
     """The log of all units."""
     log_end: var[int] = var(0)
@@ -97,7 +102,7 @@ class DashboardScreen(Screen[None], inherit_bindings=False):
         with Top(id="top"):
             yield UnitsPane().data_bind(me.link, me.feeds, me.now, me.units, me.units_at, me.selected, me.server)
             yield GpusPane().data_bind(me.link, me.feeds, me.now, me.fleet, me.history, me.faults)
-        yield EnginePane().data_bind(me.link, me.feeds, me.now, me.engine, me.unit)
+        yield EnginePane().data_bind(me.link, me.feeds, me.now, me.engine, me.unit, me.attempt, me.start_age)
         log = LogPane(self._stamp)
         yield log.data_bind(me.link, me.feeds, me.now, me.buffer, me.selected, me.log_end, me.last_lines)
         yield Footer()

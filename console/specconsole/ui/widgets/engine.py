@@ -7,8 +7,10 @@ from textual.reactive import var
 from specconsole import text
 from specconsole.engine.health import Health
 from specconsole.engine.snapshot import EngineSnapshot, Window
+from specconsole.load.attempt import Attempt, Stage
 from specconsole.service.unit import Unit
-from specconsole.ui.freshness import Freshness
+from specconsole.ui.freshness import Feed, Freshness, judge
+from specconsole.ui.load_rows import load_note, load_rows
 from specconsole.ui.row import Row, Run, bar, cut, faded, fitting
 from specconsole.ui.unit_word import QUIET_S, name
 from specconsole.ui.widgets.pane import Pane
@@ -103,16 +105,20 @@ class EnginePane(Pane):
 
     NAME = "engine"
     FEED = "engine"
-    INPUTS = ("engine", "unit")
+    INPUTS = ("engine", "unit", "attempt", "start_age")
 
     engine: var[EngineSnapshot | None] = var(None)
     """What the server of the running unit said last; None: it was not asked yet, or nothing runs."""
     unit: var[Unit | None] = var(None)
     """The unit that runs; None: none does."""
+    attempt: var[Attempt | None] = var(None)
+    """The present start of that unit, or the last one that was seen."""
+    start_age: var[float | None] = var(None)
+    """Seconds since that start began."""
 
     def freshness(self) -> Freshness:
-        """When nothing runs there is nothing that could be old."""
-        return Freshness(None, stale=False) if self.unit is None else super().freshness()
+        """That nothing runs is as fresh as the list of units."""
+        return judge(self.feeds.get("units", Feed()), self.link, self.now) if self.unit is None else super().freshness()
 
     def summary(self, fresh: Freshness) -> Row:
         """Whose engine, and how it stands; a stale answer is never green."""
@@ -122,15 +128,29 @@ class EnginePane(Pane):
         if self.engine is None:
             return (*who, ("not asked yet", "muted"))
         words, ink = standing(self.engine)
-        return (*who, (words, "muted" if fresh.stale and ink == "good" else ink))
+        note = load_note(self.attempt) if self.engine.health is Health.ANSWERING else ()
+        return (
+            *who,
+            (words, "muted" if fresh.stale and ink == "good" else ink),
+            *((("  ", "text"), *note) if note else ()),
+        )
 
     def draw(self, fresh: Freshness) -> None:
         """Load and speed."""
         body, cells = self.query_one(".pane--body", Rows), self.size.width
-        if self.unit is None:
-            body.show([(("  no unit runs", "muted"),)])
+        attempt = self.attempt
+        if attempt and attempt.stage is Stage.FAILED and (self.unit is None or not self._answers()):
+            body.show(load_rows(attempt, None, cells))
+        elif self.unit is None:
+            body.show([(("  waiting for the units…" if fresh.waiting else "  no unit runs", "muted"),)])
+        elif attempt and attempt.stage is Stage.LOADING and not self._answers():
+            rows = load_rows(attempt, self.start_age, cells)
+            body.show(faded(row) for row in rows) if fresh.stale else body.show(rows)
         elif self.engine is None:
             body.show([(("  waiting for the first answer…", "muted"),)])
         else:
             rows = engine_rows(self.engine, cells)
             body.show(faded(row) for row in rows) if fresh.stale else body.show(rows)
+
+    def _answers(self) -> bool:
+        return self.engine is not None and self.engine.health is Health.ANSWERING

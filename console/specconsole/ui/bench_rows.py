@@ -1,0 +1,86 @@
+"""A benchmark as rows for the screen: how far it is, the tables that fill in, what weakens it, what the columns mean."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from specconsole import text
+from specconsole.bench import table
+from specconsole.bench.check import Level, Remark, check
+from specconsole.bench.execute import Progress
+from specconsole.bench.run import BenchRun
+from specconsole.bench.table import Column
+from specconsole.bench.table import Row as Figures
+from specconsole.ui.row import Row, bar, fitting
+
+_ENDS = {"finished": ("✔ finished", "good"), "cancelled": ("◼ ended on request", "warn"), "link lost": ("▲ the link broke", "bad"),
+         "failed": ("✖ failed", "bad")}  # fmt: skip
+_MARKS = {Level.WRONG: ("✖", "bad"), Level.WEAK: ("▲", "warn"), Level.FACT: ("✔", "good")}
+_BAR = 20
+
+
+def progress_row(progress: Progress, cells: int) -> Row:
+    """One row: phase, requests done, what is under way."""
+    run = progress.run
+    if run.why:
+        said, ink = _ENDS.get(run.why, (run.why, "warn"))
+        detail = text.one_line(run.error)
+        return fitting([(0, ((f" {said}", ink),)), (1, ((detail, "muted"),) if detail else ())], cells, "  ")
+    share = progress.done / progress.total if progress.total else None
+    active = ", ".join(f"{text.one_line(name, 24)} {count}" for name, count in list(progress.active.items())[:3])
+    parts: list[tuple[int, Row]] = [
+        (0, ((f" ▶ {progress.phase}", "busy"),)),
+        (0, ((f"{progress.done}/{progress.total} requests", "text"),)),
+        (1, bar(share, _BAR, "accent", "rule")),
+        (2, ((f"{active} tokens", "muted"),) if active else ()),
+        (3, ((text.one_line(progress.news), "muted"),) if progress.news else ()),
+    ]
+    return fitting(parts, cells, "  ")
+
+
+def run_rows(run: BenchRun, cells: int) -> list[Row]:
+    """The whole run: head, tables, remarks, definitions."""
+    made = table.table(run)
+    rows: list[Row] = [((f" {line}", "muted"),) for head in made.head for line in _wrapped(head, cells - 2)]
+    figures = table.rows(run)
+    if run.results:
+        rows += [(), *_table(table.TIMES, figures, cells)]
+        if any(row.acceptance.coverage is not None for row in figures):
+            rows += [(), *_table((table.TIMES[0], *table.GAINS), figures, cells)]
+    if run.why:
+        rows += [(), *(row for remark in check(run) for row in _remark(remark, cells))]
+    rows.append(())
+    for definition in made.definitions:
+        rows += [((f" {line}", "muted"),) for line in _wrapped(definition, cells - 2)]
+    return rows
+
+
+def _table(columns: Sequence[Column], figures: Sequence[Figures], cells: int) -> Iterator[Row]:
+    """A head and a row a prompt; where the screen is narrow, columns stand one blank apart and the last one is cut."""
+    shown = [[column.cell(row) for column in columns] for row in figures]
+    widths = [max(len(column.head), *(len(row[i]) for row in shown)) for i, column in enumerate(columns)]
+    gap = "  " if sum(widths) + 2 * len(widths) <= cells else " "
+    last = len(columns) - 1
+    right = [i > 0 and (i < last or columns is table.TIMES) for i in range(len(columns))]
+
+    def line(words: Sequence[str]) -> str:
+        padded = (word.rjust(size) if by_right else word.ljust(size)
+                  for word, size, by_right in zip(words, widths, right, strict=True))  # fmt: skip
+        return " " + gap.join(padded)
+
+    yield ((line([column.head for column in columns]), "title"),)
+    for row, words in zip(figures, shown, strict=True):
+        yield ((line(words), "strong" if row.name == table.OVERALL else "text"),)
+
+
+def _remark(remark: Remark, cells: int) -> Iterator[Row]:
+    mark, ink = _MARKS[remark.level]
+    first = True
+    for line in _wrapped(text.one_line(remark.text), cells - 4):
+        yield ((f" {mark} " if first else "   ", ink), (line, "text"))
+        first = False
+
+
+def _wrapped(line: str, cells: int) -> list[str]:
+    return textwrap.wrap(line, max(cells, 20)) or [""]

@@ -1,0 +1,36 @@
+"""A question with a consequence: what will happen stands above it, and the default is No."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from specconsole.text import clean, one_line
+
+
+class ConfirmScreen(ModalScreen[bool]):
+    """Answers True only to y; Enter, Esc and n are No."""
+
+    CSS_PATH = "prompt.tcss"
+    BINDINGS: ClassVar = [Binding("y", "answer(True)", "yes"), Binding("n,escape,enter,q", "answer(False)", "no")]
+
+    def __init__(self, consequence: str, question: str) -> None:
+        super().__init__()
+        self._consequence, self._question = consequence, question
+
+    def compose(self) -> ComposeResult:
+        """The consequence, the question, the keys."""
+        with Vertical(id="prompt"):
+            yield Static(Content(clean(self._consequence)), id="context")
+            yield Static(Content(one_line(self._question)), id="question")
+            yield Static(Content("y is yes; Enter, Esc and n are no"), id="hint")
+
+    def action_answer(self, answer: bool) -> None:
+        """Close with the answer."""
+        self.dismiss(answer)
