@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from specconsole.logs import buffer as buffers
@@ -132,6 +132,8 @@ TEXTS = st.lists(st.text(st.sampled_from(["a", "b", "é", "\n", " ", "1"]), max_
 
 
 @settings(max_examples=200, deadline=None)
+@example(["a", "b", "xb", "a\nb"], "a\\nb", 0)  # found over the end of a record it is not found
+@example(["1", "b"], "[^a]b", 0)
 @given(
     TEXTS,
     st.sampled_from(

@@ -246,6 +246,14 @@ async def test_reading_ends_with_the_log_and_lets_go_of_the_last_line() -> None:
     assert "-f" not in host.asked[0]
 
 
+async def test_reading_counts_every_poll() -> None:
+    host = JournalHost()
+    for _ in range(5):
+        host.journal.add('INFO:     127.0.0.1:4000 - "GET /health HTTP/1.1" 200 OK')
+    records = [record async for batch in journal.read_all(host, SOURCES, now=now) for record in batch]
+    assert [record.folded for record in records] == [0, 3]
+
+
 async def test_leaving_ends_the_process() -> None:
     host = JournalHost()
     host.journal.add("line 0")

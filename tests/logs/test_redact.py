@@ -204,6 +204,13 @@ def test_no_key_survives_escapes_and_carriage_returns(
         assert not [record for record in records(line) if secrets_in(record.text, key)]
 
 
+@pytest.mark.parametrize(
+    "text", ["--api-key\r{0}", "api_key:\r{0}", "'api_key':\r'{0}'", '{{"api_key": \r"{0}"}}', "bar\rHF_TOKEN=\r {0}"]
+)
+def test_a_carriage_return_between_name_and_key_parts_them_not(text: str) -> None:
+    assert not [record for record in records(text.format(KEY), f"(A pid=1) {text.format(KEY)}") if KEY in record.text]
+
+
 @given(st.sampled_from(UNQUOTED + QUOTED[:6]), NAMES, PLAIN)
 def test_no_key_survives_json_logging_and_tracebacks(form: Callable[[str, str], str], name: str, key: str) -> None:
     text = form(name, key)

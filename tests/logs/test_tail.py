@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import zlib
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -241,6 +242,27 @@ async def test_a_file_cut_to_nothing_is_a_gap(tmp_path: Path, facts: Any) -> Non
     assert texts(found)[:3] + texts(found)[-1:] == ["one", "two", "three", "end"]
     gaps = [entry for entry in found if entry.kind is Kind.GAP]
     assert [str(gap.message)[:27] for gap in gaps] == ["The file was cut to nothing"]
+
+
+async def test_a_file_cut_while_it_is_followed_is_a_gap(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("one\ntwo\nthree\n")
+
+    def cut(step: int) -> None:
+        if step == 1:
+            log.write_text("end\n")
+
+    found = texts(await follow(FileHost(on_step=cut), log, "end"))
+    assert [text[:29] for text in found] == ["one", "two", "three", "! The file was cut to nothing", "end"]
+
+
+def test_half_a_line_is_read_again_from_its_beginning() -> None:
+    progress = tail.Progress(Source("vllm.service", log_file="x"), now)
+    assert texts(progress.add((1, 2), 8, b"one\nhalf")) == ["one"]
+    assert progress.places() == [[1, 2, 4, 4, zlib.crc32(b"one\n")]]
+    assert texts(progress.add((1, 2), 12, b"half all")) == []
+    assert texts(progress.add((1, 2), 13, b"\n")) == ["half all"]
+    assert progress.places() == [[1, 2, 13, 13, zlib.crc32(b"one\nhalf all\n")]]
 
 
 async def test_a_file_rewritten_while_the_link_was_down_is_seen_though_it_is_longer(tmp_path: Path) -> None:
