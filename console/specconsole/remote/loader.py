@@ -53,10 +53,6 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         source = self.sources.get(module.__name__, "")
         exec(compile(source, "<%s>" % module.__name__, "exec"), module.__dict__)  # noqa: S102
 
-    def get_source(self, fullname: str) -> str:
-        """Give tracebacks the lines."""
-        return self.sources.get(fullname, "")
-
 
 def run(sources: Dict[str, str], blob: bytes, entry: str, arguments: Dict[str, Any]) -> None:
     """Make the sources importable and end with what `specconsole.remote.ENTRY.main(arguments)` returns."""

@@ -1,0 +1,83 @@
+"""The options that every verb shares, and the host that they make."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from specconsole import cli
+from specconsole.errors import LinkLost, UsageError
+from specconsole.host.local import LocalHost
+from specconsole.host.prompts import NoPrompter
+from specconsole.host.ssh import SshHost
+from specconsole.verb.session import add_host_arguments, make_host, open_host, way_of
+
+
+def parsed(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_host_arguments(parser)
+    return parser.parse_args(words)
+
+
+def test_what_the_words_make() -> None:
+    for name in ("localhost", "local"):
+        assert isinstance(make_host(parsed(name)), LocalHost)
+    host = make_host(parsed("root@localhost", "--read-only"))
+    assert isinstance(host, SshHost), "with a user it is a host over SSH like any other"
+    assert (host.name, host.read_only) == ("root@localhost", True)
+    assert make_host(parsed("demo")).name
+
+
+@pytest.mark.parametrize("words", [("-p", "0", "gpu"), ("-p", "70000", "gpu"), ("a b",), ("gpu:99999",)])
+def test_words_that_make_no_host(words: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError):
+        make_host(parsed(*words))
+
+
+def test_the_way_knows_this_user_and_this_command_line(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSH_AUTH_SOCK", "/run/agent")
+    monkeypatch.setenv("LOGNAME", "tester")
+    way = way_of(parsed("gpu", "-p", "2022", "-l", "ops", "-i", "a", "-i", "b", "-J", "hop", "--accept-new"))
+    assert (way.folder, way.config, way.agent, way.local_user) == (
+        own_home / ".ssh",
+        own_home / ".ssh" / "config",
+        "/run/agent",
+        "tester",
+    )
+    assert (way.port, way.user, way.identities, way.jump, way.accept_new) == (2022, "ops", ("a", "b"), "hop", True)
+    assert way.system_config == Path("/etc/ssh/ssh_config")
+
+
+def test_another_configuration_is_the_only_one(own_home: Path) -> None:
+    way = way_of(parsed("gpu", "-F", "mine"))
+    assert (way.config, way.config_is_asked_for, way.system_config) == (Path("mine"), True, None)
+    way = way_of(parsed("gpu", "-F", "none"))
+    assert (way.config, way.system_config) == (None, None)
+
+
+async def test_a_host_is_closed_though_it_never_opened() -> None:
+    args = parsed("127.0.0.1", "-p", "1", "-F", "none")
+    with pytest.raises(LinkLost):
+        async with open_host(args, NoPrompter()):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["doctor", "127.0.0.1:1", "-F", "none"], 4, "cannot be reached"),
+        (["doctor", "a b"], 2, "is no host"),
+        (["doctor", "gpu", "-F", "/nowhere"], 2, "cannot be read"),
+        (["doctor", "gpu", "-i", "/nowhere"], 2, "no key file"),
+    ],
+)
+def test_failures_are_one_sentence_and_a_code(
+    words: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(words) == code
+    error = capsys.readouterr().err
+    assert said in error
+    assert "Traceback" not in error
+    assert error.count("\n") == 1
