@@ -341,7 +341,7 @@ async def test_a_file_that_is_not_there_yet_is_waited_for(tmp_path: Path, facts:
     else:
         found = await follow(host, log, "end")
     assert texts(found) == [f"! {log} is not there yet.", "end"]
-    assert found[0].kind is Kind.GAP
+    assert found[0].kind is Kind.SYSTEMD
 
 
 async def test_no_permission_and_no_file_are_errors(tmp_path: Path) -> None:

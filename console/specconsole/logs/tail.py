@@ -123,7 +123,7 @@ class Progress:
             return []
         self.said = error
         if error == "missing":
-            return [self.entry(f"{self.source.log_file} is not there yet.")._replace(kind=Kind.GAP)]
+            return [self.entry(f"{self.source.log_file} is not there yet.")._replace(kind=Kind.SYSTEMD)]
         raise CommandFailed(f"{self.source.log_file} of {self.source.key} cannot be read.", error)
 
     def entry(self, message: bytes | str) -> Entry:
