@@ -104,7 +104,7 @@ def _header(folder: Path, events: list[dict[str, Any]], name: str, title: str) -
         "version": _body(folder / "get_version.txt")["version"],
         "models": _body(folder / "get_v1_models.txt"),
         "ring": _ring(folder),
-        "undrafted": _undrafted(folder),
+        "drafts": _drafts(folder),
     }
 
 
@@ -131,15 +131,22 @@ def _ring(folder: Path) -> list[str]:
     raise ValueError(f"no ring in {folder.name}: {request['text']}")
 
 
-def _undrafted(folder: Path) -> dict[str, float]:
-    """By batch, the share of the one-token steps for which nothing had been drafted; {} without speculation."""
-    shares: dict[str, float] = {}
+def _drafts(folder: Path) -> dict[str, list[float]]:
+    """What the chunks do not tell of drafts, by batch; {} without speculation.
+
+    The share of the one-token steps for which nothing had been drafted; and of the places that the draft of a request's
+    last step had left beyond its end, the share that was accepted: vLLM counts those too.
+    """
+    found: dict[str, list[float]] = {}
     for path in sorted(folder.glob("bench-*.json")):
         batch = json.loads(path.read_text())
-        if (drafts := batch["summary"].get("drafts")) is not None:
+        if (drafts := batch["summary"].get("drafts")) is not None and batch["summary"]["ok"]:
             steps = [tokens for request in batch["requests"] for _, tokens in request["chunks"][1:]]
-            shares[path.stem.removeprefix("bench-")] = round((len(steps) - drafts) / max(steps.count(1), 1), 4)
-    return shares
+            undrafted = (len(steps) - drafts) / max(steps.count(1), 1)
+            left = sum(len(batch["summary"]["per_pos"]) + 1 - request["chunks"][-1][1] for request in batch["requests"])
+            beyond = (batch["summary"]["accepted"] - sum(steps) + len(steps)) / max(left, 1)
+            found[path.stem.removeprefix("bench-")] = [round(undrafted, 4), round(beyond, 4)]
+    return found
 
 
 def _sse(folder: Path, name: str) -> Iterator[dict[str, Any]]:

@@ -21,18 +21,18 @@ class Engine:
     def __init__(self, machine: Machine, unit: SimulatedUnit, port: int) -> None:
         assert unit.playback is not None
         self._machine = machine
-        self._unit = unit
-        self._playback = unit.playback
+        self.unit = unit
+        self.playback = unit.playback
         self._client = f"127.0.0.1:{port}"
 
     async def answer(self, request: Request) -> Answer:
         """Answer one request; raises Gone once the server is stopped."""
-        self._alive()
+        self.alive()
         routes: dict[tuple[str, str], Callable[[Request], Answer | Awaitable[Answer]]] = {
             ("GET", "/health"): lambda _: Answer(),
             ("GET", "/ping"): lambda _: Answer(),
             ("GET", "/version"): lambda _: Answer.of({"version": self._header("version")}),
-            ("GET", "/load"): lambda _: Answer.of({"server_load": len(self._playback.live)}),
+            ("GET", "/load"): lambda _: Answer.of({"server_load": len(self.playback.live)}),
             ("GET", "/v1/models"): lambda _: Answer.of(self._models()),
             ("GET", "/metrics"): lambda _: Answer(
                 200, self.page().encode(), "text/plain; version=0.0.4; charset=utf-8"
@@ -49,16 +49,17 @@ class Engine:
         given = answer if isinstance(answer, Answer) else await answer
         phrase = {200: "OK", 400: "Bad Request", 404: "Not Found"}[given.status]
         text = f'INFO:     {self._client} - "{request.method} {request.path} HTTP/1.1" {given.status} {phrase}'
-        self._machine.say(self._unit, text)
+        self._machine.say(self.unit, text)
         return given
 
-    def _alive(self) -> None:
+    def alive(self) -> None:
+        """Return while this start of the server answers; raises Gone."""
         self._machine.advance()
-        if self._unit.playback is not self._playback or not self._playback.ready(self._machine.clock.now()):
+        if self.unit.playback is not self.playback or not self.playback.ready(self._machine.clock.now()):
             raise Gone
 
     def _header(self, name: str) -> Any:
-        return self._playback.recording.header[name]
+        return self.playback.recording.header[name]
 
     def _models(self) -> dict[str, Any]:
         models: dict[str, Any] = self._header("models")
@@ -73,12 +74,12 @@ class Engine:
     def page(self) -> str:
         """/metrics now; what runs and how much of the KV cache it uses follow from the requests that run."""
         now = self._machine.clock.now()
-        page, values = self._playback.page, list(self._playback.values(now))
-        running = self._playback.requests(now)
-        shift = self._playback.started - self._playback.recording.moment("spawned")
+        page, values = self.playback.page, list(self.playback.values(now))
+        running = self.playback.requests(now)
+        shift = self.playback.started - self.playback.recording.moment("spawned")
         for place in page.by_name["vllm:num_requests_running"]:
             values[place] = float(len(running))
-        moment = self._playback.round(now)[1]
+        moment = self.playback.round(now)[1]
         blocks = sum(-(-request.tokens_at(moment) // _BLOCK_TOKENS) for request in running)
         for place in page.by_name["vllm:kv_cache_usage_perc"]:
             values[place] = blocks / self._blocks
@@ -86,7 +87,7 @@ class Engine:
 
     @property
     def _blocks(self) -> int:
-        labels = self._playback.page.series[self._playback.page.by_name["vllm:cache_config_info"][0]].labels
+        labels = self.playback.page.series[self.playback.page.by_name["vllm:cache_config_info"][0]].labels
         return int(labels.partition('num_gpu_blocks="')[2].partition('"')[0])
 
     def _tokenize(self, request: Request) -> Answer:
@@ -98,7 +99,7 @@ class Engine:
         body = request.json()
         if (refused := self._refuse(body)) is not None:
             return refused
-        stream = Stream(self._machine.clock, self._playback, body, chat="chat" in request.path, alive=self._alive)
+        stream = Stream(self._machine.clock, self.playback, body, chat="chat" in request.path, alive=self.alive)
         if body.get("stream"):
             return Answer(events=stream.events())
         return Answer.of(await stream.whole())

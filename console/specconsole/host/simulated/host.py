@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from specconsole.clock import Clock, SystemClock
 from specconsole.errors import CommandFailed, DeadlineExceeded, LinkLost, LinkRefused
 from specconsole.host.base import Completed, Endpoint, HostFacts, Link, LinkKind, Program, Rights
-from specconsole.host.simulated import command, files, fixture, http, journalctl, probe, story
+from specconsole.host.simulated import command, drive, files, fixture, http, journalctl, probe, story
 from specconsole.host.simulated.engine import PORTS, Engine
 from specconsole.host.simulated.machine import Machine
 from specconsole.host.simulated.process import Output, SimulatedProcess
@@ -162,6 +162,10 @@ class SimulatedHost:
             if what.name == "probe":
                 async for line in self._frames(dict(what.arguments), stdin):
                     yield line
+                return
+            if what.name == "drive":
+                async for item in drive.drive(self.machine, what.arguments, stdin, self._speed):
+                    yield item
                 return
             yield command.NOT_RECORDED, f"{what.name}: not recorded\n".encode()
             return

@@ -139,18 +139,32 @@ class Machine:
     # -- logs --
 
     def _lay_lines(self, unit: SimulatedUnit, playback: Playback, since: float) -> None:
-        """Note the lines of the next minutes, and to do so again."""
-        if playback.stopped is not None:
-            return
-        until = since + _AHEAD_S
-        for moment, line in playback.lines(since, until):
-            self.at(moment, lambda when, line=line: self._print_unless_stopped(unit, playback, when, line))  # type: ignore[misc]
-        if not playback.fails or playback.passed(until) < playback.recording.moment("exited"):
-            self.at(until, lambda moment: self._lay_lines(unit, playback, moment))
+        """Note the lines of the next minutes, and to do so again; a SIGTERM or a hold meanwhile makes them void."""
+        lost_s, until = playback.lost_s, since + _AHEAD_S
 
-    def _print_unless_stopped(self, unit: SimulatedUnit, playback: Playback, at: float, line: bytes) -> None:
-        if playback.stopped is None:
-            self._print(unit, playback, at, line)
+        def flows() -> bool:
+            return playback.stopped is None and playback.held is None and playback.lost_s == lost_s
+
+        def say(line: bytes) -> Deed:
+            return lambda moment: self._print(unit, playback, moment, line) if flows() else None
+
+        for moment, line in playback.lines(since, until):
+            self.at(moment, say(line))
+        if not playback.fails or playback.passed(until) < playback.recording.moment("exited"):
+            self.at(until, lambda moment: self._lay_lines(unit, playback, moment) if flows() else None)
+
+    def hold(self, playback: Playback) -> None:
+        """Let the recorded traffic of a server stand still; the story ends."""
+        self.operated = True
+        self.advance()
+        playback.hold(self.clock.now())
+
+    def flow(self, unit: SimulatedUnit, playback: Playback) -> None:
+        """Let it go on."""
+        now = self.clock.now()
+        if playback.held is not None:
+            playback.flow(now)
+            self._lay_lines(unit, playback, now)
 
     def _print(self, unit: SimulatedUnit, playback: Playback, at: float, line: bytes) -> None:
         """Add a line of a server to the journal; a bare line is taken for the last known process's."""

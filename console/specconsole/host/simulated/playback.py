@@ -28,6 +28,12 @@ class Playback:
     """The user's requests that run now."""
     extra_requests: int = 0
     """How many the user has sent so far."""
+    beyond: float = 0.0
+    """The fraction of a token accepted past a request's end that no request has counted yet."""
+    held: float | None = None
+    """Since when the recorded traffic is held; None: it flows."""
+    lost_s: float = 0.0
+    """How long it was held before."""
 
     @cached_property
     def page(self) -> Page:
@@ -40,8 +46,21 @@ class Playback:
         return self.recording.ready is None
 
     def passed(self, now: float) -> float:
-        """Seconds since the start, or at SIGTERM."""
-        return min(now, self.stopped if self.stopped is not None else now) - self.started
+        """Seconds since the start, or at SIGTERM, less those for which the traffic was held."""
+        end = min(now, self.stopped if self.stopped is not None else now)
+        held = max(end - self.held, 0.0) if self.held is not None else 0.0
+        return end - self.started - self.lost_s - held
+
+    def hold(self, now: float) -> None:
+        """Let the recorded traffic stand still, so that the user's requests are alone."""
+        if self.held is None:
+            self.held = now
+
+    def flow(self, now: float) -> None:
+        """Let it go on."""
+        if self.held is not None:
+            self.lost_s += now - self.held
+            self.held = None
 
     def round(self, now: float) -> tuple[int, float]:
         """How often the traffic has begun again, and the moment of the recording, as if there had been no SIGTERM."""
@@ -83,12 +102,21 @@ class Playback:
     def sample(self, now: float) -> Sample:
         """What the probe would have seen."""
         if self.stopped is None or now <= self.stopped:
-            return self._grown(self.recording.sample(self.round(now)[1]), now)
+            sample = self._grown(self.recording.sample(self.round(now)[1]), now)
+            return sample if self.held is None else replace(self._alone(now - self.held), tree=sample.tree)
         if self.served_before_stop:
             return self._grown(self.recording.sample(self.recording.moment("stop") + now - self.stopped), now)
         before = self.recording.sample(self.round(self.stopped)[1])
         alive = now < (self.exit_at or 0)
         return replace(self.recording.samples[0], tree=before.tree if alive else (), host=before.host)
+
+    def _alone(self, since_s: float) -> Sample:
+        """The card under the user's requests alone: as it was under the recorded main batch, or at rest after ready."""
+        begin = self.recording.moment("again")
+        if not self.live:
+            return self.recording.sample(self.recording.moment("ready") + 0.3)
+        end = max(request.end for request in self.recording.requests if request.batch == "main-T0")
+        return self.recording.sample(begin + since_s % (end - begin))
 
     def _grown(self, sample: Sample, now: float) -> Sample:
         """Add to what the processes count (all from the CPU seconds on) what they counted in each round."""
@@ -122,9 +150,10 @@ class Playback:
         return sum((used | {row[0]: row[4] for row in self.sample(min(now, self.stopped or now)).tree}).values())
 
     def lines(self, since: float, until: float) -> list[tuple[float, bytes]]:
-        """The log lines that come in a span of time that holds no SIGTERM, with their moments."""
-        moments = [(self.started + at, line) for at, line in self._until_served()]
-        if not self.fails and until > (end := self.started + self.recording.moment("served")):
+        """The log lines that come in a span of time, unless SIGTERM comes or the traffic is held, with their moments."""
+        begin = self.started + self.lost_s
+        moments = [(begin + at, line) for at, line in self._until_served()]
+        if not self.fails and until > (end := begin + self.recording.moment("served")):
             again, served = self.recording.moment("again"), self.recording.moment("served")
             period, repeated = served - again, [item for item in self._until_served() if item[0] >= again]
             first, last = int(max(since - end, 0) // period), int((until - end) // period)
@@ -147,7 +176,8 @@ class Playback:
     def requests(self, now: float) -> list[Request]:
         """The requests that run, recorded ones and the user's."""
         moment = self.round(now)[1]
-        return [request for request in self.recording.requests if request.at <= moment < request.end] + self.live
+        recorded = [] if self.held is not None else self.recording.requests
+        return [request for request in recorded if request.at <= moment < request.end] + self.live
 
     def values(self, now: float) -> Values:
         """The values of the page; what counts goes on counting when the traffic begins again."""

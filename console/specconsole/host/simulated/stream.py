@@ -25,7 +25,15 @@ class Stream:
     """Plays one request and counts it into the engine's metrics."""
 
     def __init__(
-        self, clock: Clock, playback: Playback, body: dict[str, Any], *, chat: bool, alive: Callable[[], None]
+        self,
+        clock: Clock,
+        playback: Playback,
+        body: dict[str, Any],
+        *,
+        chat: bool,
+        alive: Callable[[], None],
+        prompt: int | None = None,
+        streams: int | None = None,
     ) -> None:
         self._clock = clock
         self._playback = playback
@@ -37,17 +45,17 @@ class Stream:
         self._limit = int(body.get("max_tokens") or body.get("max_completion_tokens") or 16)
         self._model = self._header("models")["data"][0]["id"]
         self._id = f"{'chatcmpl' if chat else 'cmpl'}-{zlib.crc32(f'{self._sent} {self._prompt}'.encode()):016x}"
-        self._pattern = self._choose()
-        self._odd = 0.0
+        self._pattern = self._choose(prompt, streams)
+        self._undrafted = 0.0
         self._tokens = 0
-        self._prompt_tokens = max(len(self._prompt.split()), 1)
+        self._prompt_tokens = self._pattern.prompt_tokens
 
     def _header(self, name: str) -> Any:
         return self._playback.recording.header[name]
 
-    def _choose(self) -> Request:
+    def _choose(self, prompt: int | None, streams: int | None) -> Request:
         """The recorded request that is most like this one: as many at once, as hot, and the same for the same prompt."""
-        many = len(self._playback.live) + 1 >= _MANY
+        many = (streams or len(self._playback.live) + 1) >= _MANY
         found = [request for request in self._playback.recording.requests if request.chunks]
         found = [
             request for request in found if request.batch.startswith("c8") is many and "first" not in request.batch
@@ -56,8 +64,8 @@ class Stream:
         nearest = min(abs((request.temperature or 0) - heat) for request in found)
         found = [request for request in found if abs((request.temperature or 0) - heat) == nearest]
         prompts = sorted({request.prompt or 0 for request in found})
-        prompt = prompts[zlib.crc32(self._prompt.encode()) % len(prompts)]
-        found = [request for request in found if (request.prompt or 0) == prompt]
+        number = zlib.crc32(self._prompt.encode()) if prompt is None else prompt
+        found = [request for request in found if (request.prompt or 0) == prompts[number % len(prompts)]]
         return found[int(self._playback.extra_requests % len(found))]
 
     def chunks(self) -> Iterator[tuple[float, int]]:
@@ -77,8 +85,8 @@ class Stream:
                 if made >= self._limit:
                     return
 
-    async def steps(self) -> AsyncGenerator[tuple[int, bool], None]:
-        """Wait for each chunk and yield its tokens and whether it is the last; count it."""
+    async def steps(self) -> AsyncGenerator[tuple[float, int, bool], None]:
+        """Wait for each chunk and count it; yield when it came (ms after sending), its tokens, whether it is the last."""
         request = Request(self._sent, self._sent, "live", self._prompt_tokens)
         self._playback.live.append(request)
         self._playback.extra_requests += 1
@@ -92,7 +100,7 @@ class Stream:
                 self._count(moment, before, tokens)
                 first = first or moment
                 before = moment
-                yield tokens, self._tokens >= self._limit
+                yield moment, tokens, self._tokens >= self._limit
         finally:
             self._playback.live.remove(request)
         self._count_end(before / 1000, (before - first) / 1000)
@@ -112,18 +120,24 @@ class Stream:
     def _count_draft(self, tokens: int) -> None:
         """Count a step's draft. Of steps with one token the recorded share had none: it is laid out evenly."""
         page, extra = self._playback.page, self._playback.extra
-        if self._header("undrafted") == {}:
+        if self._pattern.batch not in self._header("drafts"):
             return
+        undrafted, beyond = self._header("drafts")[self._pattern.batch]
         if tokens == 1:
-            self._odd += self._header("undrafted")[self._pattern.batch]
-            if self._odd >= 1:
-                self._odd -= 1
+            self._undrafted += undrafted
+            if self._undrafted >= 1:
+                self._undrafted -= 1
                 return
-        page.add(extra, "vllm:spec_decode_num_drafts_total", 1)
         positions = page.by_name["vllm:spec_decode_num_accepted_tokens_per_pos_total"]
+        accepted = tokens - 1
+        if self._tokens >= self._limit:  # vLLM counts what was accepted past the end as well
+            self._playback.beyond += beyond * (len(positions) - accepted)
+            accepted += int(self._playback.beyond)
+            self._playback.beyond %= 1
+        page.add(extra, "vllm:spec_decode_num_drafts_total", 1)
         page.add(extra, "vllm:spec_decode_num_draft_tokens_total", len(positions))
-        page.add(extra, "vllm:spec_decode_num_accepted_tokens_total", tokens - 1)
-        for place in positions[: tokens - 1]:
+        page.add(extra, "vllm:spec_decode_num_accepted_tokens_total", accepted)
+        for place in positions[:accepted]:
             extra[place] = extra.get(place, 0.0) + 1
 
     def _count_end(self, whole_s: float, decode_s: float) -> None:
@@ -143,7 +157,7 @@ class Stream:
             yield self._event(
                 [{"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}], options
             )
-        async for tokens, last in self.steps():
+        async for _, tokens, last in self.steps():
             yield self._event([self._choice(tokens, last)], options)
         if options.get("include_usage"):
             yield self._event([], {"continuous_usage_stats": True})
@@ -153,21 +167,22 @@ class Stream:
         kind = "chat.completion.chunk" if self._chat else "text_completion"
         event = {"id": self._id, "object": kind, "created": int(self._sent), "model": self._model, "choices": choices}
         if options.get("continuous_usage_stats"):
-            event["usage"] = self._usage()
+            event["usage"] = self.usage()
         return b"data: " + json.dumps(event, separators=(",", ":")).encode() + b"\n\n"
 
     def _choice(self, tokens: int, last: bool) -> dict[str, Any]:
-        text = self._text(self._tokens - tokens, self._tokens)
+        text = self.text(self._tokens - tokens, self._tokens)
         said = {"delta": {"content": text}} if self._chat else {"text": text}
         return {"index": 0, **said, "logprobs": None, "finish_reason": "length" if last else None, "token_ids": None}
 
-    def _text(self, begin: int, end: int) -> str:
+    def text(self, begin: int, end: int) -> str:
         """The recorded model follows a ring of words, one a token; where it begins depends on the prompt."""
         ring = self._header("ring")
         start = zlib.crc32(self._prompt.encode())
         return "".join(ring[(start + place) % len(ring)] for place in range(begin, end))
 
-    def _usage(self) -> dict[str, int]:
+    def usage(self) -> dict[str, int]:
+        """Tokens of the prompt, and those made so far."""
         whole = self._prompt_tokens + self._tokens
         return {"prompt_tokens": self._prompt_tokens, "total_tokens": whole, "completion_tokens": self._tokens}
 
@@ -175,7 +190,7 @@ class Stream:
         """The answer as one document, when it is done."""
         async for _ in self.steps():
             pass
-        text = self._text(0, self._tokens)
+        text = self.text(0, self._tokens)
         said: dict[str, Any] = {"message": {"role": "assistant", "content": text}} if self._chat else {"text": text}
         kind = "chat.completion" if self._chat else "text_completion"
         choice = {"index": 0, **said, "logprobs": None, "finish_reason": "length"}
@@ -185,5 +200,5 @@ class Stream:
             "created": int(self._sent),
             "model": self._model,
             "choices": [choice],
-            "usage": self._usage(),
+            "usage": self.usage(),
         }
