@@ -61,6 +61,8 @@ class Server:
     requests: list[Request] = field(default_factory=list)
     connections: int = 0
     port: int | None = None
+    dropped: asyncio.Event = field(default_factory=asyncio.Event)
+    """A connection has ended on our side."""
     _open: set[asyncio.StreamWriter] = field(default_factory=set)
 
     def paths(self) -> list[str]:
@@ -90,6 +92,7 @@ class Server:
         finally:
             self._open.discard(writer)
             writer.close()
+            self.dropped.set()
 
     async def _read(self, reader: asyncio.StreamReader) -> Request | None:
         line = await reader.readline()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from specconsole.errors import DeadlineExceeded, LinkLost
 from specconsole.host.base import Endpoint
 from tests.engine import scraped, server
 from tests.engine.server import CLOSE, HANG, answer, serve, vllm
-from tests.fakes import FakeHost
+from tests.fakes import FakeHost, settle
 
 
 async def test_all_questions_go_over_one_connection() -> None:
@@ -34,6 +35,16 @@ async def test_a_connection_closed_meanwhile_is_replaced_unseen() -> None:
         it.drop()
         assert (await client.health()).status == 200
         assert it.connections == 2
+
+
+async def test_a_post_is_never_sent_into_a_closed_connection() -> None:
+    host = FakeHost()
+    async with serve(host, vllm()) as it, EngineClient(host, it.endpoint) as client:
+        await client.health()
+        it.drop()
+        await settle()
+        await asyncio.wait_for(it.dropped.wait(), 5)
+        assert (await client.post("/v1/completions", {"model": "tiny"})).status == 200
 
 
 async def test_only_a_kept_connection_is_tried_again() -> None:

@@ -82,6 +82,7 @@ def test_a_histogram_whose_name_ends_like_a_counter() -> None:
         ("# HELP vllm:num_requests_running x\n# TYPE vllm:num_requests_running gauge\n", "hold no sample"),
         ('python_info{version="3.12"} 1.0\nprocess_start_time_seconds 1.7e+09\n', "no engine statistics"),
         ("<html>404</html>", "no engine statistics"),
+        ('vllm:num_requests_created{engine="0"} 1.7e+09\n', "no engine statistics"),
     ],
 )
 def test_the_three_kinds_of_nothing_are_no_zero(text: str, said: str) -> None:

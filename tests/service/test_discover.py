@@ -71,6 +71,18 @@ async def test_an_optional_file_that_is_missing_and_one_that_is_not_readable() -
     assert "vllm-wrapped.service" not in await found(machine)
 
 
+async def test_a_variable_is_empty_only_where_the_environment_is_known_in_full() -> None:
+    machine = Machine(user=False)
+    path = "/etc/systemd/system/vllm-kimi.service"
+    machine.files[path] = machine.files[path].replace("$OPTS", "$OPTS $EXTRA")
+    machine.blocks["vllm-kimi.service"] = machine.blocks["vllm-kimi.service"].replace("$OPTS", "$OPTS $EXTRA")
+    del machine.files["/etc/vllm/kimi.env"]
+    assert (await found(machine))["vllm-kimi.service"].serving.unknown == ()
+    machine.files[path] = machine.files[path].replace("=-/etc", "=/etc")
+    unit = (await found(machine))["vllm-kimi.service"]
+    assert (unit.serving.unknown, unit.role) == (("parallelism", "speculation"), Role.UNKNOWN)
+
+
 async def test_what_is_loaded_counts_and_not_a_file_that_changed_since() -> None:
     machine = Machine()
     path = "/etc/systemd/system/vllm-kimi-ngram.service"

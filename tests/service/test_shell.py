@@ -99,6 +99,8 @@ def test_what_may_be_added_is_marked_and_what_is_not_added_is_not_there() -> Non
     assert words(script.format("[ -f /x ]"), S="s", O="--o") == [["run", "--x", U, "--o", U]]
     assert words('[ -n "$S" ] && A=b\nrun $A', S="", A="a")[-1] == ["run", "a"]
     assert words('[ -n "$S" ] || A=b\nrun $A', S="", A="a")[-1] == ["run", "b"]
+    assert words('[ -n "$S" ] && A=x || A=y\nrun $A', S="")[-1] == ["run", "y"]
+    assert words('[ -n "$S" ] && A=x || A=y\nrun $A', S="1")[-1] == ["run", "x"]
     assert words("P=8\nif [ -f /x ]; then P=9; fi\nrun $P") == [["run", U]]
 
 

@@ -105,6 +105,15 @@ async def test_a_new_unit_is_found_after_a_reload() -> None:
         assert now["late.service"].serving.model == "/late"
 
 
+async def test_a_reload_that_changed_nothing_is_no_news() -> None:
+    machine = Machine(user=False)
+    async with aclosing(Feed(machine)) as feed:
+        await feed.next()
+        machine.uptime = "99999.00 1.0\n"
+        machine.reload_stamp = "UnitsLoadTimestampMonotonic=77\n"
+        assert await feed.after(5) is None
+
+
 async def test_a_new_unit_is_found_without_a_stamp_within_half_a_minute() -> None:
     machine = Machine(user=False)
     async with aclosing(Feed(machine)) as feed:

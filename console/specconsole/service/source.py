@@ -16,6 +16,7 @@ from specconsole.host.base import Host, HostFacts
 from specconsole.service import environment, files, quoting, systemd, unitfile
 from specconsole.service.account import ROOT, Account, accounts
 from specconsole.service.quoting import Command
+from specconsole.service.shellword import UNKNOWN
 from specconsole.service.systemd import Block, Manager
 from specconsole.service.unitfile import Settings
 
@@ -101,7 +102,10 @@ async def _source(host: Host, draft: _Draft, texts: Mapping[str, str | None]) ->
         and not settings.all("PassEnvironment")
     )
     commands = _checked(draft) or await _from_bus(host, draft) or _from_shown(draft.block)
-    expanded = [command.argv if ":" in command.prefixes else quoting.expand(command.argv, env) for command in commands]
+    unset = "" if complete else UNKNOWN
+    expanded = [
+        command.argv if ":" in command.prefixes else quoting.expand(command.argv, env, unset) for command in commands
+    ]
     folder = draft.resolve(settings.last("WorkingDirectory")).removeprefix("-") if settings else ""
     output = _LOGS_TO.match(
         draft.resolve(settings.last("StandardOutput")) if settings else systemd.last(draft.block, "StandardOutput")
