@@ -85,7 +85,7 @@ async def test_a_cut_resumes_at_the_last_whole_line() -> None:
     assert not any("--after-cursor" in word for word in host.asked[1])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.integers(0, 4000), max_size=8),
     st.integers(1, 700),

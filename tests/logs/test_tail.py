@@ -176,7 +176,7 @@ async def test_entries_say_that_their_time_is_ours(tmp_path: Path) -> None:
     assert (entry.at, entry.arrived, entry.unit, entry.cursor) == (1000.0, True, "vllm.service", "")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     st.lists(st.sampled_from(["write", "half", "rotate", "nothing"]), max_size=25),
     st.lists(st.integers(0, 6), max_size=5),
