@@ -46,7 +46,7 @@ def running(host: SimulatedHost) -> str | None:
 
 async def test_the_tour_shows_one_start_after_the_other_and_begins_again() -> None:
     clock = FakeClock()
-    host = SimulatedHost(clock=clock, begin=story.tour)
+    host = SimulatedHost(clock=clock, begin=story.tour(60.0))
     await host.open()
     seen = [running(host)]
     for _ in range(200):
@@ -63,7 +63,7 @@ async def test_the_tour_shows_one_start_after_the_other_and_begins_again() -> No
 
 
 async def test_the_tour_opens_on_a_load_with_a_past() -> None:
-    host = SimulatedHost(clock=FakeClock(), begin=story.tour)
+    host = SimulatedHost(clock=FakeClock(), begin=story.tour(60.0))
     await host.open()
     machine = host.machine
     baseline = machine.units[unit_of("moe-baseline")]
@@ -77,7 +77,7 @@ async def test_the_tour_opens_on_a_load_with_a_past() -> None:
 
 async def test_the_story_ends_when_someone_acts() -> None:
     clock = FakeClock()
-    host = SimulatedHost(clock=clock, begin=story.tour)
+    host = SimulatedHost(clock=clock, begin=story.tour(60.0))
     await host.open()
     await clock.advance(150.0)
     restart = asyncio.ensure_future(host.run(["systemctl", "restart", unit_of("moe-ngram")]))

@@ -40,7 +40,7 @@ async def test_discovery_understands_the_units() -> None:
 
 async def test_the_watch_sees_the_swap_of_the_story() -> None:
     clock = FakeClock()
-    host = SimulatedHost(clock=clock, begin=story.tour)
+    host = SimulatedHost(clock=clock, begin=story.tour(60.0))
     await host.open()
     seen: list[tuple[str, str]] = []
 
@@ -52,7 +52,7 @@ async def test_the_watch_sees_the_swap_of_the_story() -> None:
                     seen.append(states)
 
     task = asyncio.ensure_future(note())
-    for _ in range(50):
+    for _ in range(45):
         await clock.advance(5.0)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

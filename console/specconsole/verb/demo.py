@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 FASTEST = 60.0
 DEFAULT_SPEED = 4.0
+_SERVE_S = 90.0
+"""Each server of the tour serves so long by the viewer's clock: time to look, and to measure."""
 _LEAST_SLEEP_S = 0.1
 """However fast the replay runs, followers poll at most so often by the viewer's clock."""
 
@@ -95,7 +97,7 @@ async def _show(args: argparse.Namespace, own: Settings) -> int:
         title(args.speed),
         clock=clock,
         speed=args.speed,
-        begin=story.loading(args.recording) if args.recording else story.tour,
+        begin=story.loading(args.recording) if args.recording else story.tour(_SERVE_S * args.speed),
         gpus=args.gpus,
         read_only=args.read_only,
     )

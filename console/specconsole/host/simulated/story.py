@@ -21,13 +21,21 @@ _LOOK_S = 15.0
 _ACTS = ("moe-ngram", "moe-baseline", "moe-eagle3", "dense-dies", "dense-baseline", "dense-ngram", "moe-baseline")
 
 
-def tour(machine: Machine) -> None:
-    """The baseline has served and was stopped, the n-gram unit loads; then one recorded start after the other, for ever."""
-    now = machine.clock.now()
-    _served_before(machine, "moe-baseline", now - LOADING_S)
-    machine.units[unit_of("moe-baseline")].enabled = True
-    _act(machine, 0, now - LOADING_S)
-    machine.advance()
+def tour(serve_s: float) -> Story:
+    """The baseline has served and was stopped, the n-gram unit loads; then one recorded start after the other, for ever.
+
+    Each server serves for `serve_s` seconds, unless the user starts, stops or measures something: then nothing happens by
+    itself any more.
+    """
+
+    def story(machine: Machine) -> None:
+        now = machine.clock.now()
+        _served_before(machine, "moe-baseline", now - LOADING_S)
+        machine.units[unit_of("moe-baseline")].enabled = True
+        _act(machine, 0, now - LOADING_S, serve_s)
+        machine.advance()
+
+    return story
 
 
 def loading(recorded: str) -> Story:
@@ -60,7 +68,7 @@ def _served_before(machine: Machine, recorded: str, until: float) -> None:
     machine.advance(until)
 
 
-def _act(machine: Machine, number: int, at: float) -> None:
+def _act(machine: Machine, number: int, at: float, serve_s: float) -> None:
     """Play one start of the tour and note the next."""
     if machine.operated:
         return
@@ -69,12 +77,14 @@ def _act(machine: Machine, number: int, at: float) -> None:
     machine.start(unit, at)
     header = machine.recording(unit).header
     if "stop" not in header:
-        machine.at(at + header["exited"] + _LOOK_S, lambda moment: _act(machine, number + 1, moment))
+        machine.at(at + header["exited"] + _LOOK_S, lambda moment: _act(machine, number + 1, moment, serve_s))
         return
 
     def stop(moment: float) -> None:
         if not machine.operated:
             machine.stop(unit, moment)
 
-    machine.at(at + header["stop"], stop)
-    machine.at(at + header["gone"] + _PAUSE_S, lambda moment: _act(machine, number + 1, moment))
+    end = at + header["ready"] + serve_s
+    machine.at(end, stop)
+    gone_s = header["gone"] - header["stop"]
+    machine.at(end + gone_s + _PAUSE_S, lambda moment: _act(machine, number + 1, moment, serve_s))
