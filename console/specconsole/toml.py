@@ -62,7 +62,7 @@ class File:
         if sys.version_info >= (3, 11):
             import tomllib
         else:
-            import tomli as tomllib
+            import tomli as tomllib  # pyright: ignore[reportMissingImports]  only installed before 3.11
         try:
             return tomllib.loads(self.text)
         except tomllib.TOMLDecodeError as error:
