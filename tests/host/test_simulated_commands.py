@@ -176,3 +176,19 @@ async def test_copies_of_the_gpu_say_so() -> None:
     assert [gpu["name"] for gpu in gpus] == ["NVIDIA H200", *["NVIDIA H200 (copy of GPU 0)"] * 2]
     assert len({gpu["uuid"] for gpu in gpus}) == 3
     await host.close()
+
+
+async def test_a_journal_that_grew_too_long_is_vacuumed_and_followed_all_the_same(host: SimulatedHost) -> None:
+    journal = host.machine.journal
+    first = str((await entries(host, "-n", "1"))[0]["__CURSOR"])
+    async with host.process(["journalctl", "-f", "-n", "0", "-o", "cat"]) as process, aclosing(process.read()) as read:
+        reading = asyncio.ensure_future(anext(read))
+        await asyncio.sleep(0)
+        for number in range(20_010):
+            journal.add(host.clock.now(), {"MESSAGE": f"line {number}"})
+        journal.announce()
+        assert len(journal.entries) <= 20_000
+        assert (await reading).endswith(b"line 20009\n")
+    after = await entries(host, f"--cursor={first}", "-n", "1")
+    assert after[0]["MESSAGE"] == "line 20009"
+    assert (await entries(host, f"--cursor={first}"))[0]["__CURSOR"] != first

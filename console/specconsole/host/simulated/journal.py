@@ -13,6 +13,9 @@ Fields = Mapping[str, bytes]
 _LONG = 4096
 """Without `--all` journalctl prints null for a field of this many bytes or more."""
 
+_MOST = 20_000
+"""Entries that are kept; a demo may run overnight. The oldest quarter is vacuumed at once."""
+
 _BASIC = ("__CURSOR", "__REALTIME_TIMESTAMP", "__MONOTONIC_TIMESTAMP", "_BOOT_ID")
 """Printed whatever `--output-fields` asks for."""
 
@@ -32,14 +35,19 @@ class Journal:
 
     def __init__(self, boot_id: str, booted: float) -> None:
         self.entries: list[Entry] = []
+        self.gone = 0
+        """How many entries were vacuumed."""
         self.grown = Latest(0)
-        """How many entries there are."""
+        """How many entries there have been."""
         self._boot_id = boot_id
         self._booted = booted
 
     def add(self, at: float, fields: Mapping[str, str | bytes]) -> None:
         """Append an entry."""
-        seq = len(self.entries) + 1
+        if len(self.entries) >= _MOST:
+            del self.entries[: _MOST // 4]
+            self.gone += _MOST // 4
+        seq = self.count + 1
         micros, mono = round(at * 1e6), round((at - self._booted) * 1e6)
         cursor = f"s={self._boot_id[::-1]};i={seq:x};b={self._boot_id};m={mono:x};t={micros:x};x={seq * 2654435761:x}"
         basic = {
@@ -54,10 +62,19 @@ class Journal:
         }
         self.entries.append(Entry(seq, at, all_fields))
 
+    @property
+    def count(self) -> int:
+        """How many entries there have been."""
+        return self.gone + len(self.entries)
+
+    def after(self, seq: int) -> list[Entry]:
+        """The entries after that number that are still there."""
+        return self.entries[max(seq - self.gone, 0) :]
+
     def announce(self) -> None:
         """Wake those who follow."""
-        if self.grown.value != len(self.entries):
-            self.grown.set(len(self.entries))
+        if self.grown.value != self.count:
+            self.grown.set(self.count)
 
     def place(self, cursor: str) -> int:
         """The number of the entry that a cursor means; one that is gone means the next later one."""

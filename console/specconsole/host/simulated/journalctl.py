@@ -113,7 +113,7 @@ def _span(text: str) -> float:
 def past(machine: Machine, asked: Query) -> list[Entry]:
     """What is there now."""
     machine.advance()
-    entries = machine.journal.entries[max(asked.first - 1, 0) :]
+    entries = machine.journal.after(asked.first - 1)
     found = list(select(entries, asked.match, asked.since, asked.until))
     return found if asked.lines is None else found[max(len(found) - asked.lines, 0) :]
 
@@ -121,14 +121,14 @@ def past(machine: Machine, asked: Query) -> list[Entry]:
 async def follow(machine: Machine, asked: Query) -> AsyncGenerator[bytes, None]:
     """Print what is there, and what comes."""
     entries = past(machine, asked)
-    seen = len(machine.journal.entries)
+    seen = machine.journal.count
     if entries:
         yield b"".join(asked.show(entry) for entry in entries)
     watch = machine.journal.grown.watch()
     try:
         async for _ in watch:
-            new = machine.journal.entries[seen:]
-            seen += len(new)
+            new = machine.journal.after(seen)
+            seen = machine.journal.count
             if data := b"".join(asked.show(entry) for entry in select(new, asked.match, asked.since, asked.until)):
                 yield data
     finally:

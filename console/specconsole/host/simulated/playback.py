@@ -141,13 +141,9 @@ class Playback:
 
     def cpu_s(self, now: float) -> float:
         """CPU seconds of all processes so far, also of those that ended."""
-        used: dict[int, float] = {}
-        last = self.passed(now)
-        for sample in self.recording.samples:
-            if sample.at > last:
-                break
-            used |= {row[0]: row[4] for row in sample.tree}
-        return sum((used | {row[0]: row[4] for row in self.sample(min(now, self.stopped or now)).tree}).values())
+        times, moment = self.round(now)
+        again, served = (self.recording.moment(name) for name in ("again", "served")) if times else (0.0, 0.0)
+        return self.recording.cpu_s(moment) + times * (self.recording.cpu_s(served) - self.recording.cpu_s(again))
 
     def lines(self, since: float, until: float) -> list[tuple[float, bytes]]:
         """The log lines that come in a span of time, unless SIGTERM comes or the traffic is held, with their moments."""

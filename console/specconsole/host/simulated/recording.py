@@ -125,6 +125,19 @@ class Recording:
                 seen.setdefault(row[0], sample.at)
         return seen
 
+    def cpu_s(self, at: float) -> float:
+        """CPU seconds that all processes had used by then, also those that had ended."""
+        return self._used[max(bisect_right(self._sampled, at) - 1, 0)]
+
+    @cached_property
+    def _used(self) -> list[float]:
+        used: dict[int, float] = {}
+        totals: list[float] = []
+        for sample in self.samples:
+            used.update((row[0], row[4]) for row in sample.tree)
+            totals.append(sum(used.values()))
+        return totals
+
     @cached_property
     def _sampled(self) -> list[float]:
         return [sample.at for sample in self.samples]
