@@ -82,6 +82,7 @@ LINES: list[tuple[str, dict[str, Any]]] = [
     (f"vllm serve --enforce-eager {M} --trust-remote-code", {"eager": True}),
     (f"vllm serve {M} -O3 -O 2 --rope-scaling '{{}}'", {}),
     (f"vllm serve {M} --port 1 --port 2", {"endpoint": Endpoint(2)}),
+    (f"vllm serve {M} --headless --data-parallel-size 2", {"data_parallel": 2, "unknown": ("port",)}),
     # speculation
     (f"vllm serve {M} --speculative-config '{SPEC}'", {"spec": NGRAM}),
     (f"vllm serve {M} --speculative_config={quoting.quote(SPEC)}", {"spec": NGRAM}),

@@ -111,6 +111,16 @@ async def test_environment_from_the_properties_where_the_file_is_not_readable() 
     assert (unit.serving.endpoint.port, unit.serving.eager) == (8011, True)
 
 
+async def test_a_unit_whose_file_systemd_refuses_is_there_and_says_so() -> None:
+    machine = Machine(user=False)
+    machine.add("bad.service", "[Service]\nExecStart=/v/vllm serve /m --port 8099\nType=nonsense\n", "/x")
+    machine.blocks["bad.service"] = (
+        "Id=bad.service\nLoadState=bad-setting\nActiveState=inactive\nSubState=dead\nFragmentPath=/etc/systemd/system/bad.service\n"
+    )
+    unit = (await found(machine))["bad.service"]
+    assert (unit.state.load, unit.serving.model, unit.serving.endpoint.port) == ("bad-setting", "/m", 8099)
+
+
 async def test_versions_come_from_the_package_beside_the_program_or_the_tag() -> None:
     machine = Machine()
     paths = ["/opt/vllm/lib/python3.12/site-packages/vllm-0.24.0+cu129.dist-info"]

@@ -80,6 +80,8 @@ def _model(found: Launch, given: Arguments) -> str | None:
 def _endpoint(found: Launch, given: Arguments, unknown: list[str]) -> Endpoint:
     """Where to connect. What is not known is vLLM's default, and named in `unknown`."""
     tls = given.has("ssl-certfile") or given.has("ssl-keyfile")
+    if given.switch("headless"):  # a further node of a deployment that answers elsewhere
+        unknown.append("port")
     if uds := given.text("uds"):
         return Endpoint(uds=uds, tls=tls)
     port = given.number("port")

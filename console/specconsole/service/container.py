@@ -23,9 +23,9 @@ class Container:
     """What a run command says."""
 
     image: str
-    command: list[str]
+    command: list[str] = field(repr=False)
     """The entry point, where one is given, and the words after the image."""
-    environment: dict[str, str | None] = field(default_factory=dict)
+    environment: dict[str, str | None] = field(default_factory=dict, repr=False)
     """None: passed on from the caller's environment."""
     environment_files: list[str] = field(default_factory=list)
     published: list[tuple[str, str]] = field(default_factory=list)

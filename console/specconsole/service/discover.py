@@ -133,8 +133,13 @@ async def _candidates(host: Host, blocks: Sequence[Block], wanted: set[str]) -> 
         if any("vllm" in text.lower() for text in block.get("ExecStart", []))
     }
     scripts = {path for name, paths in programs.items() if name not in named for path in paths}
-    hits = await files.mentioning(host, "vllm", scripts)
-    return [name for name, paths in programs.items() if name in named | wanted or hits & set(paths)]
+    broken = {
+        systemd.last(b, "Id"): systemd.last(b, "FragmentPath")
+        for b in blocks
+        if systemd.last(b, "LoadState") in systemd.BROKEN
+    }
+    hits = await files.mentioning(host, "vllm", scripts | set(filter(None, broken.values())))
+    return [name for name, paths in programs.items() if name in named | wanted or hits & {*paths, broken.get(name, "")}]
 
 
 def _programs(block: Block) -> list[str]:

@@ -63,9 +63,9 @@ class Launch:
 
     launcher: str
     """serve, module, docker, or shell: a wrapper that could not be looked into."""
-    arguments: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = field(default=(), repr=False)
     """vLLM's own, after `serve` or the module."""
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     program: str = ""
     """The interpreter, or the `vllm` script: where the installed version can be read."""
     container: Container | None = None

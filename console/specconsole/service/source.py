@@ -29,9 +29,9 @@ _HEX = re.compile(r"\\x([0-9a-f]{2})")
 class Source:
     """What systemd would run for a unit."""
 
-    commands: tuple[tuple[str, ...], ...]
-    """The commands of ExecStart, with specifiers and variables put in."""
-    environment: Mapping[str, str] = field(default_factory=dict)
+    commands: tuple[tuple[str, ...], ...] = field(repr=False)
+    """The commands of ExecStart, with specifiers and variables put in; like the environment they may hold secrets."""
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     complete: bool = True
     """The environment is known in full: a variable that is not in it is empty."""
     folder: str = "/"
@@ -141,6 +141,8 @@ def _checked(draft: _Draft) -> list[Command]:
         Command(tuple(map(draft.resolve, command.argv)), command.prefixes) for command in draft.settings.commands()
     ]
     shown = systemd.shown_argv(draft.block)
+    if systemd.last(draft.block, "LoadState") in systemd.BROKEN:
+        return commands  # systemd has loaded none of it
     same = len(shown) == len(commands) and all(
         text.endswith(" ".join(command.argv["@" in command.prefixes :]))
         for text, command in zip(shown, commands, strict=True)

@@ -21,6 +21,8 @@ STATE = (
 """What `state` reads."""
 FILES = ("Description", "FragmentPath", "DropInPaths", "ExecStart", "Environment", "EnvironmentFiles", "StandardOutput")
 SEARCHED = ("Id", "LoadState", "ExecStart", "FragmentPath")
+BROKEN = ("bad-setting", "error")
+"""Of LoadState: the unit's file was read and refused."""
 FOLDERS = "UnitPath"
 """Of the manager: where it looks for unit files."""
 LOADED_AT = "UnitsLoadTimestampMonotonic"
