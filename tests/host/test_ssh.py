@@ -81,6 +81,7 @@ async def test_a_login_shell_that_prints_is_no_obstacle(server: Running, own_hom
     server.rules.noise = b'Welcome!\r\n\x1b[31m{}\n{"op": 1}\n' * 100
     host = host_at(server, own_home)
     await host.open()
+    assert (await host.up()).python, "the lease found its beginning"
     assert (await host.run(["echo", "hi"])).text == "hi\n"
     await host.close()
 

@@ -163,7 +163,8 @@ async def _ended(process: Process) -> None:
     assert (await process.wait()).status == 0
 
 
-CHILDREN = "trap '' HUP; echo $$; sleep 100 & echo $!; setsid sleep 100 & echo $!; wait"
+CHILDREN = "trap '' HUP; echo $$; sleep 100 & echo $!; setsid sh -c 'echo $$; exec sleep 100' & wait"
+"""Prints three pids: a child, one in its group, and one that has left the group and the session."""
 
 
 @pytest.mark.parametrize("python", PYTHONS)
@@ -176,6 +177,17 @@ async def test_everything_ends_with_the_input(python: str) -> None:
         with pytest.raises(LinkLost):
             await anext(process.read())
         assert (await process.wait()).status is None
+
+
+async def test_a_lease_that_has_ended_starts_nothing() -> None:
+    async with lease_on() as lease:
+        os.kill(int(lease.hello["pid"]), signal.SIGKILL)
+        await lease.broken()
+        with pytest.raises(LinkLost):
+            await lease.run(["true"], b"", 10)
+        with pytest.raises(LinkLost):
+            async with lease.process(["true"]):
+                pass
 
 
 async def test_everything_ends_after_silence() -> None:
