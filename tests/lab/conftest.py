@@ -20,6 +20,10 @@ from tests.lab.network import isolated
 MakeHost = Callable[..., LabHost]
 """make_host(name="gpu-1", gpu=True, vllm=True, **LabHost's own arguments): a started host of the test's suite."""
 
+on_bookworm = pytest.mark.parametrize("suite", ["bookworm"], indirect=True)
+on_trixie = pytest.mark.parametrize("suite", ["trixie"], indirect=True)
+"""For tests of what does not depend on systemd's or OpenSSH's version: one release is enough, and each boot costs 2 s."""
+
 HERE = Path(__file__).parent
 FAILED = pytest.StashKey[bool]()
 

@@ -13,11 +13,12 @@ from specconsole.engine.key import ApiKey
 from specconsole.engine.watch import watch
 from specconsole.host.base import Endpoint
 from tests.lab.cards import cards
-from tests.lab.conftest import MakeHost
+from tests.lab.conftest import MakeHost, on_bookworm
 from tests.lab.programs import output
 from tests.lab.reach import eventually, reach
 from tests.lab.units import NGRAM, SYSTEM, deployment, serve, unit
 
+pytestmark = on_bookworm
 KEY = "sk-secret-0123456789"
 BASELINE = "vllm-kimi-k25-int4"
 

@@ -12,8 +12,8 @@ from specconsole.gpu.control import ProbeControl
 from specconsole.gpu.follow import follow
 from specconsole.gpu.sample import Fleet
 from specconsole.host.ssh import SshHost
-from tests.lab.cards import MIB, cards, hold_memory, lose_card, say_kernel, set_card
-from tests.lab.conftest import MakeHost
+from tests.lab.cards import HOME, MIB, cards, hold_memory, lose_card, say_kernel, set_card
+from tests.lab.conftest import MakeHost, on_trixie
 from tests.lab.host import LabHost
 from tests.lab.reach import reach
 from tests.lab.units import deployment
@@ -57,6 +57,20 @@ async def sampled(host: LabHost, user: str = "root", units: tuple[str, ...] = ()
         yield samples
 
 
+@pytest.fixture(scope="module")
+def shared(make_shared: MakeHost) -> LabHost:
+    return make_shared(files={**cards(3), **deployment(0.5, tensor_parallel=2)})
+
+
+@pytest.fixture
+def host(shared: LabHost) -> LabHost:
+    """Three healthy, idle cards."""
+    for index in range(3):
+        set_card(shared, index)
+    shared.run(f"rm -f {HOME}/*/procs/*")
+    return shared
+
+
 def anything(_: Fleet) -> bool:
     return True
 
@@ -65,18 +79,18 @@ def whole(fleet: Fleet) -> bool:
     return bool(fleet.gpus) and all(gpu.error is None for gpu in fleet.gpus)
 
 
-async def test_every_field_of_every_card(make_host: MakeHost) -> None:
-    host = make_host(
-        files=cards(
-            2, name="NVIDIA RTX PRO 6000", power=288_500, power__limit=600_000, temperature=61, utilization__gpu=99,
-            utilization__memory=40, clock__sm=1900, clock__sm__max=2430, throttle=0x24, memory__base=90 * 1024 * MIB,
-            memory__total=97_887 * MIB, gpm__sm=67.5, gpm__dram=63.0, gpm__pcie__rx=2000, gpm__pcie__tx=5, ecc__corrected=3,
-        )
-    )  # fmt: skip
+async def test_every_field_of_every_card(host: LabHost) -> None:
+    for index in range(3):
+        set_card(
+            host, index, name="NVIDIA RTX PRO 6000", power=288_500, power__limit=600_000, temperature=61, throttle=0x24,
+            utilization__gpu=99, utilization__memory=40, clock__sm=1900, clock__sm__max=2430, ecc__corrected=3,
+            memory__base=90 * 1024 * MIB, memory__total=97_887 * MIB, gpm__sm=67.5, gpm__dram=63.0,
+            gpm__pcie__rx=2000, gpm__pcie__tx=5,
+        )  # fmt: skip
     async with sampled(host) as samples:
         fleet = await samples.until(lambda fleet: whole(fleet) and fleet.gpus[0].sm_active is not None)
     gpu = fleet.gpus[1]
-    assert (fleet.source, fleet.driver, len(fleet.gpus)) == ("nvml", "580.159.04", 2)
+    assert (fleet.source, fleet.driver, len(fleet.gpus)) == ("nvml", "580.159.04", 3)
     assert (gpu.index, gpu.name, gpu.uuid, gpu.bus) == (
         1, "NVIDIA RTX PRO 6000", "GPU-00000000-0000-0000-0000-000000000001", "00000000:11:00.0",
     )  # fmt: skip
@@ -90,22 +104,20 @@ async def test_every_field_of_every_card(make_host: MakeHost) -> None:
     assert fleet.cost_s is not None
 
 
-async def test_memory_is_what_nvidia_smi_shows(make_host: MakeHost) -> None:
-    host = make_host(files=cards(memory__base=0))
+async def test_memory_is_what_nvidia_smi_shows(host: LabHost) -> None:
     async with sampled(host) as samples:
         assert (await samples.until(whole)).gpus[0].memory_used == 0
         pid = int(host.run("systemctl show --value -p MainPID ssh").stdout)
         hold_memory(host, 0, pid, 1024 * MIB)
         fleet = await samples.until(lambda fleet: fleet.gpus[0].memory_used != 0)
-    shown = host.run("nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits").stdout
+    shown = host.run("nvidia-smi -i 0 --query-gpu=memory.used --format=csv,noheader,nounits").stdout
     assert (fleet.gpus[0].memory_used or 0) >> 20 == int(shown) == 1024
     assert fleet.gpus[0].processes
     holder = fleet.gpus[0].processes[0]
     assert (holder.pid, holder.memory, holder.unit) == (pid, 1024 * MIB, "ssh.service")
 
 
-async def test_a_running_unit_with_its_tree_and_its_cards(make_host: MakeHost) -> None:
-    host = make_host(files={**cards(2), **deployment(0.5, tensor_parallel=2)})
+async def test_a_running_unit_with_its_tree_and_its_cards(host: LabHost) -> None:
     host.run(f"systemctl start {UNIT}")
     async with sampled(host, "ops", (UNIT,)) as samples:
         fleet = await samples.until(lambda fleet: (fleet.memory_used or 0) >= 2 * 100 * 1024 * MIB)
@@ -114,13 +126,13 @@ async def test_a_running_unit_with_its_tree_and_its_cards(make_host: MakeHost) -
     assert {process.pid for process in tree} == pids
     assert {"VLLM::EngineCore", "VLLM::Worker_TP0", "VLLM::Worker_TP1"} <= {process.command for process in tree}
     assert all(process.read_bytes is not None for process in tree)
-    for gpu in fleet.gpus:
+    host.run(f"systemctl stop {UNIT}")
+    for gpu in fleet.gpus[:2]:
         assert gpu.processes
         assert [(process.name, process.unit) for process in gpu.processes] == [(f"VLLM::Worker_TP{gpu.index}", UNIT)]
 
 
-async def test_one_lost_card_hides_no_other(make_host: MakeHost) -> None:
-    host = make_host(files=cards(3))
+async def test_one_lost_card_hides_no_other(host: LabHost) -> None:
     async with sampled(host) as samples:
         await samples.until(whole)
         set_card(host, 1, fail__memory=15)
@@ -135,8 +147,7 @@ async def test_one_lost_card_hides_no_other(make_host: MakeHost) -> None:
         assert fleet.gpus[1].error is None
 
 
-async def test_a_field_that_fails_is_unknown_and_says_why(make_host: MakeHost) -> None:
-    host = make_host(files=cards(1))
+async def test_a_field_that_fails_is_unknown_and_says_why(host: LabHost) -> None:
     set_card(host, 0, fail__power=3, fail__ecc=3, gpm=0)
     async with sampled(host) as samples:
         gpu = (await samples.until(whole)).gpus[0]
@@ -145,8 +156,7 @@ async def test_a_field_that_fails_is_unknown_and_says_why(make_host: MakeHost) -
     assert gpu.memory_used == 0
 
 
-async def test_a_hanging_driver_stops_nothing_but_its_card(make_host: MakeHost) -> None:
-    host = make_host(files=cards(2))
+async def test_a_hanging_driver_stops_nothing_but_its_card(host: LabHost) -> None:
     async with sampled(host) as samples:
         await samples.until(whole)
         set_card(host, 1, delay_ms=60_000)
@@ -161,6 +171,7 @@ async def test_a_hanging_driver_stops_nothing_but_its_card(make_host: MakeHost) 
         assert loop.time() - before < 10 * TICK_S * 4, "the ticks go on"
 
 
+@on_trixie
 async def test_an_xid_of_the_kernel_log_is_told(make_host: MakeHost) -> None:
     host = make_host(files=cards(2))
     say_kernel(host, "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  580.159.04")
@@ -173,6 +184,7 @@ async def test_an_xid_of_the_kernel_log_is_told(make_host: MakeHost) -> None:
         assert fleet.gpus[1].error
 
 
+@on_trixie
 async def test_without_the_library_nvidia_smi_takes_over(make_host: MakeHost) -> None:
     host = make_host(files=cards(2, power=288_000, utilization__gpu=99))
     host.run("rm /usr/lib/*-linux-gnu/libnvidia-ml.so.1")
@@ -185,6 +197,7 @@ async def test_without_the_library_nvidia_smi_takes_over(make_host: MakeHost) ->
         assert (fleet.gpus[0].memory_total, fleet.gpus[0].power_w, fleet.gpus[0].util) == (None, None, 0)
 
 
+@on_trixie
 async def test_without_python_nvidia_smi_is_asked_from_here(make_host: MakeHost) -> None:
     host = make_host(files=cards(2, power=288_000), vllm=False, python=False)
     async with sampled(host) as samples:
@@ -192,6 +205,7 @@ async def test_without_python_nvidia_smi_is_asked_from_here(make_host: MakeHost)
     assert (fleet.source, [gpu.power_w for gpu in fleet.gpus]) == ("nvidia-smi", [288.0, 288.0])
 
 
+@on_trixie
 @pytest.mark.parametrize("gpu", [True, False])
 async def test_without_any_card_there_is_no_evidence(make_host: MakeHost, gpu: bool) -> None:
     host = make_host(gpu=gpu, vllm=False)
@@ -201,8 +215,7 @@ async def test_without_any_card_there_is_no_evidence(make_host: MakeHost, gpu: b
     assert fleet.vitals.memory_total
 
 
-async def test_samples_go_on_after_a_cut(make_host: MakeHost) -> None:
-    host = make_host(files=cards(1))
+async def test_samples_go_on_after_a_cut(host: LabHost) -> None:
     async with sampled(host) as samples:
         first = await samples.until(whole)
         await asyncio.to_thread(host.cut_ssh)

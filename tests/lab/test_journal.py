@@ -15,7 +15,7 @@ from specconsole.logs import journal
 from specconsole.logs.record import Kind, Level, LogRecord
 from specconsole.logs.source import Source
 from tests.lab.cards import cards
-from tests.lab.conftest import MakeHost
+from tests.lab.conftest import MakeHost, on_bookworm, on_trixie
 from tests.lab.host import LabHost
 from tests.lab.reach import reach, until
 from tests.lab.test_link import is_lost, is_up
@@ -89,7 +89,9 @@ async def test_a_burst_comes_whole_in_order_and_once(make_host: MakeHost) -> Non
     host = make_host(gpu=False, vllm=False, files=writer("flood", FLOOD))
     async with followed(host, Source("flood.service"), since=0) as (_, log):
         host.run("systemctl start --no-block flood")
-        await log.until_text(f"throughput: {BURST - 1} tokens/s", timeout_s=90)
+        await log.until_text(
+            f"throughput: {BURST - 1} tokens/s", timeout_s=400
+        )  # 8 s by itself; a busy machine takes what it takes
         numbers = [int(text.split("throughput: ")[1].split()[0]) for text in log.texts]
         assert numbers == list(range(BURST))
         in_order(log.records)
@@ -158,6 +160,7 @@ async def test_a_rotated_journal_is_no_gap(make_host: MakeHost) -> None:
         assert log.texts == [f"tick {i}" for i in range(400)]
 
 
+@on_trixie
 async def test_suppressed_lines_are_a_gap(make_host: MakeHost) -> None:
     script = "import time\nfor i in range(1000): print(i, flush=True)\ntime.sleep(1.5)\nprint('last', flush=True)\n"
     limits = "LogRateLimitIntervalSec=1s\nLogRateLimitBurst=10\n"
@@ -185,11 +188,11 @@ async def test_without_the_right_it_is_not_permitted_rather_than_empty(make_host
             await log.until_text("tick")
 
 
-@pytest.mark.parametrize("python", [True, False])
-async def test_without_python_the_log_is_followed_all_the_same(make_host: MakeHost, python: bool) -> None:
+@on_bookworm
+async def test_without_python_the_log_is_followed_all_the_same(make_host: MakeHost) -> None:
     script = "for i in $(seq 0 60); do echo tick $i; sleep 0.05; done"
     files = {f"{SYSTEM}/ticker.service": f"[Service]\nExecStart=/bin/sh -c '{script.replace('$', '$$')}'\n"}
-    host = make_host(gpu=False, vllm=False, files=files, python=python)
+    host = make_host(gpu=False, vllm=False, files=files, python=False)
     async with followed(host, Source("ticker.service"), since=0) as (_, log):
         host.run("systemctl start ticker")
         await log.until_text("tick 10")
@@ -198,6 +201,7 @@ async def test_without_python_the_log_is_followed_all_the_same(make_host: MakeHo
         assert log.texts == [f"tick {i}" for i in range(61)]
 
 
+@on_trixie
 async def test_a_unit_that_logs_to_a_file(make_host: MakeHost) -> None:
     to_file = "StandardOutput=append:/var/log/ticker.log\nStandardError=inherit\n"
     host = make_host(gpu=False, vllm=False, files=writer("ticker", TICKER, to_file))
@@ -219,6 +223,7 @@ FORMS = {
 }
 
 
+@on_bookworm
 @pytest.mark.parametrize("form", FORMS)
 async def test_every_form_of_the_engine_s_log_reads_alike(make_host: MakeHost, form: str) -> None:
     key = "sk-secret-0123456789"

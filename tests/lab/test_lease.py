@@ -37,9 +37,13 @@ async def busy(console: SshHost) -> AsyncIterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def host(make_shared: MakeHost) -> LabHost:
+    return make_shared(files=cards())
+
+
 @pytest.mark.parametrize("user", USERS)
-async def test_quit(make_host: MakeHost, user: str) -> None:
-    host = make_host(files=cards())
+async def test_quit(host: LabHost, user: str) -> None:
     before = files_of(host)
     async with reach(host, user) as console, busy(console):
         assert len(ours(host)) >= 5, "else this test proves nothing"
@@ -87,8 +91,7 @@ asyncio.run(main())
 """
 
 
-async def test_a_killed_console(make_host: MakeHost) -> None:
-    host = make_host(gpu=False, vllm=False)
+async def test_a_killed_console(host: LabHost) -> None:
     words = [sys.executable, "-c", VICTIM, f"root@{host.ip}", str(host.key.parent)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "console")}
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment) as victim:

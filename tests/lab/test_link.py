@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,20 @@ from tests.lab.reach import host_key, known, reach, until, way
 from tests.lab.wire import Wire
 
 SEEN_WITHIN_S = 5.0
+
+
+@pytest.fixture(scope="module")
+def shared(make_shared: MakeHost) -> LabHost:
+    return make_shared(gpu=False, vllm=False)
+
+
+@pytest.fixture
+def host(shared: LabHost) -> Iterator[LabHost]:
+    """Each test leaves it on and plugged in, also when it fails."""
+    yield shared
+    if not shared.init:
+        shared.power(on=True)
+    shared.plug(up=True)
 
 
 def is_up(link: Link) -> bool:
@@ -46,8 +61,7 @@ async def begun(console: SshHost) -> asyncio.Task[bytes]:
     return task
 
 
-async def test_a_cut_is_seen_at_once_and_mended(make_host: MakeHost) -> None:
-    host = make_host(gpu=False, vllm=False)
+async def test_a_cut_is_seen_at_once_and_mended(host: LabHost) -> None:
     async with reach(host) as console:
         reading = await begun(console)
         await asyncio.to_thread(host.cut_ssh)
@@ -59,8 +73,7 @@ async def test_a_cut_is_seen_at_once_and_mended(make_host: MakeHost) -> None:
         assert (await console.run(["uname", "-n"])).text == "gpu-1\n"
 
 
-async def test_a_pulled_cable_is_seen_within_five_seconds(make_host: MakeHost) -> None:
-    host = make_host(gpu=False, vllm=False)
+async def test_a_pulled_cable_is_seen_within_five_seconds(host: LabHost) -> None:
     async with reach(host) as console:
         reading = await begun(console)
         host.plug(up=False)
@@ -78,8 +91,7 @@ async def test_a_pulled_cable_is_seen_within_five_seconds(make_host: MakeHost) -
         assert (await console.run(["uname", "-n"])).text == "gpu-1\n"
 
 
-async def test_a_reboot_is_a_new_boot(make_host: MakeHost) -> None:
-    host = make_host(gpu=False, vllm=False)
+async def test_a_reboot_is_a_new_boot(host: LabHost) -> None:
     async with reach(host) as console:
         before = await console.up()
         await asyncio.to_thread(host.reboot)
@@ -90,8 +102,7 @@ async def test_a_reboot_is_a_new_boot(make_host: MakeHost) -> None:
         assert console.facts.boot_id == host.run("cat /proc/sys/kernel/random/boot_id").stdout.strip().replace("-", "")
 
 
-async def test_a_host_that_is_off_is_tried_for_ever(make_host: MakeHost) -> None:
-    host = make_host(gpu=False, vllm=False)
+async def test_a_host_that_is_off_is_tried_for_ever(host: LabHost) -> None:
     async with reach(host) as console:
         await asyncio.to_thread(host.power, on=False)
         await until(console, lambda link: is_lost(link) and link.attempt >= 2, 30)
@@ -116,8 +127,7 @@ async def wired(host: LabHost, wire: Wire, folder: Path) -> tuple[str, Path]:
     return f"root@127.0.0.1:{wire.port}", known(folder, more=host_key(host, name))
 
 
-async def test_it_works_at_200_ms(make_host: MakeHost, tmp_path: Path) -> None:
-    host = make_host(gpu=False, vllm=False)
+async def test_it_works_at_200_ms(host: LabHost, tmp_path: Path) -> None:
     async with Wire(host, delay_s=0.1) as wire:
         to, folder = await wired(host, wire, tmp_path)
         async with reach(host, to=to, by=way(folder, host.key)) as console:
@@ -131,8 +141,7 @@ async def test_it_works_at_200_ms(make_host: MakeHost, tmp_path: Path) -> None:
             assert is_up(console.link), "a slow link is no dead one"
 
 
-async def test_a_stalled_link_is_seen_within_five_seconds(make_host: MakeHost, tmp_path: Path) -> None:
-    host = make_host(gpu=False, vllm=False)
+async def test_a_stalled_link_is_seen_within_five_seconds(host: LabHost, tmp_path: Path) -> None:
     async with Wire(host) as wire:
         to, folder = await wired(host, wire, tmp_path)
         async with reach(host, to=to, by=way(folder, host.key)) as console:
