@@ -83,7 +83,8 @@ async def test_before_anything_came(make_scene: Callable[..., Scene]) -> None:
         shown = text(scene)
     assert "looking for units…" in shown
     assert "waiting for the first sample…" in shown
-    assert "no unit runs" in shown
+    assert "waiting for the units…" in shown
+    assert "no entries yet" in shown
     assert "0/0" not in shown
 
 
@@ -111,6 +112,11 @@ async def test_the_engine_is_asked_of_the_unit_that_runs(make_scene: Callable[..
         await scene.settle(pilot)
         assert "◐ not answering yet" in title(scene, "engine")
         assert "◐ ngram    loading" in text(scene)
+        assert "◐ loading —" in text(scene), "when it began is not known"
+        scene.feeds.put("engine", engine(Health.DEAD, reason="/health answers 503."))
+        await scene.settle(pilot)
+        assert "✖ the engine has died" in title(scene, "engine")
+        assert "/health answers 503." in text(scene)
         scene.feeds.put("engine", engine())
         await scene.settle(pilot)
         assert "● ngram    serving" in text(scene)
@@ -364,7 +370,7 @@ async def test_the_footer_shows_live_keys_and_takes_clicks(scene: Scene) -> None
         await start(scene, pilot)
         shown = scene.app.screen.query_one(Footer).render_line(0).text
         assert shown.strip().startswith("? help  q quit")
-        assert not [word for word in ("bench", "swap", "stop", "search") if word in shown]
+        assert not [word for word in ("swap", "restart", "search") if word in shown]
         await pilot.click(Footer, offset=(shown.index("theme"), 0))
         await scene.settle(pilot)
         assert scene.app.theme != "dark"

@@ -30,13 +30,12 @@ from specconsole.ui.widgets.gpus import GpusPane
 from specconsole.ui.widgets.header import Header, Served
 from specconsole.ui.widgets.log import LogPane
 from specconsole.ui.widgets.pane import Pane
+from specconsole.ui.widgets.rows import Covered
 from specconsole.ui.widgets.units import UnitsPane
 
 
-class Top(Container):
+class Top(Container, Covered):
     """The upper panes: side by side, or one above the other."""
-
-    BLANK = True
 
 
 class DashboardScreen(Screen[None], inherit_bindings=False):

@@ -25,6 +25,9 @@ _SAID: dict[Health, Run] = {
     Health.WRONG: ("✖ not the expected server", "bad"),
 }
 
+_LOADS = (Health.REFUSED, Health.STARTING)
+"""What a port says while the server behind it still loads; anything else has a reason to be read."""
+
 
 def standing(snapshot: EngineSnapshot) -> Run:
     """What the port says, in a glyph and words."""
@@ -143,13 +146,11 @@ class EnginePane(Pane):
             body.show(load_rows(attempt, None, cells))
         elif self.unit is None:
             body.show([(("  waiting for the units…" if fresh.waiting else "  no unit runs", "muted"),)])
-        elif attempt and attempt.stage is Stage.LOADING and not self._answers():
-            rows = load_rows(attempt, self.start_age, cells)
-            body.show(faded(row) for row in rows) if fresh.stale else body.show(rows)
         elif self.engine is None:
             body.show([(("  waiting for the first answer…", "muted"),)])
         else:
-            rows = engine_rows(self.engine, cells)
+            loads = attempt is not None and attempt.stage is Stage.LOADING and self.engine.health in _LOADS
+            rows = load_rows(attempt, self.start_age, cells) if attempt and loads else engine_rows(self.engine, cells)
             body.show(faded(row) for row in rows) if fresh.stale else body.show(rows)
 
     def _answers(self) -> bool:

@@ -18,7 +18,7 @@ from specconsole.ui.freshness import Freshness
 from specconsole.ui.row import Row, cut, faded, fitting
 from specconsole.ui.widgets.gpu_tile import Card, GpuTile
 from specconsole.ui.widgets.pane import Pane
-from specconsole.ui.widgets.rows import Rows
+from specconsole.ui.widgets.rows import Covered, Rows
 
 
 def totals(fleet: Fleet, faults: tuple[Fault, ...], cells: int, *, stale: bool) -> Row:
@@ -48,10 +48,8 @@ def trouble(fleet: Fleet, faults: tuple[Fault, ...], cells: int) -> Row:
     return (("no fault seen", "muted"),) if asked else ()
 
 
-class Tiles(Grid):
+class Tiles(Grid, Covered):
     """The grid of tiles."""
-
-    BLANK = True
 
 
 class GpusPane(Pane):

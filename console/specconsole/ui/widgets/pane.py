@@ -14,7 +14,7 @@ from textual.widget import Widget
 from specconsole.host.base import Link
 from specconsole.ui.freshness import Feed, Freshness, judge, label
 from specconsole.ui.row import Row, apart, width
-from specconsole.ui.widgets.rows import Rows
+from specconsole.ui.widgets.rows import Covered, Rows
 
 
 def title(name: str, summary: Row, fresh: Freshness, cells: int, *, focused: bool) -> Row:
@@ -30,7 +30,7 @@ def title(name: str, summary: Row, fresh: Freshness, cells: int, *, focused: boo
     return apart(left, right, cells, "─", "rule")
 
 
-class Pane(Vertical, can_focus=True):
+class Pane(Vertical, Covered, can_focus=True):
     """One part of the dashboard; subclasses compose a body and draw it from their reactives."""
 
     DEFAULT_CSS = """
@@ -38,7 +38,6 @@ class Pane(Vertical, can_focus=True):
     Pane > .pane--title { height: 1; width: 1fr; }
     Pane > .pane--body { height: 1fr; width: 1fr; }
     """
-    BLANK = True  # its children cover it
     NAME: ClassVar[str] = ""
     """The pane's title, and the key of its help in `ui/words.py`."""
     FEED: ClassVar[str] = ""

@@ -16,6 +16,22 @@ from specconsole.ui import theme
 from specconsole.ui.row import Row, fill, plain, width
 
 
+class Covered(Widget):
+    """A container that its children cover: what is left of it is blank, and costs next to nothing.
+
+    Textual's own `BLANK` does the same, but its strips pass no line filter, so NO_COLOR would leave colours there.
+    It must come after the container among the bases: Textual takes default styles from the first one.
+    """
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """One blank strip for all lines."""
+        background = self.background_colors[1]
+        strip = Strip.blank(crop.width, Style(bgcolor=background.rich_color))
+        for line_filter in self.get_line_filters():
+            strip = strip.apply_filter(line_filter, background)
+        return [strip] * crop.height
+
+
 class Inked(Widget):
     """A widget that draws with named inks; it overrides `render_lines`, which is four times cheaper than the style cache.
 

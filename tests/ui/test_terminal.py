@@ -1,0 +1,150 @@
+"""The real program on a real terminal: it leaves at once, and leaves the terminal as it found it, however it is ended."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DEADLINE_S = 60.0
+"""The machine may be busy; nothing here is timed."""
+
+
+class Terminal:
+    """A terminal of 100x30 with the demo on it."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.master, self.slave = pty.openpty()
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+        self.before = termios.tcgetattr(self.slave)
+        self.seen = b""
+        environment = dict(os.environ, TERM="xterm-256color", PYTHONPATH=str(ROOT / "console"))
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "specconsole", "demo", *arguments],
+            stdin=self.slave,
+            stdout=self.slave,
+            stderr=self.slave,
+            env=environment,
+            start_new_session=True,
+            preexec_fn=_own_terminal,
+        )
+
+    def read_until(self, wanted: bytes) -> None:
+        """Read what the program paints until it painted that."""
+        while wanted not in self.seen:
+            ready, _, _ = select.select([self.master], [], [], DEADLINE_S)
+            assert ready, f"never painted: {wanted!r}"
+            self.seen += os.read(self.master, 1 << 16)
+
+    def read_to_end(self) -> int:
+        """Read until the program is gone; returns its exit status."""
+        while self.process.poll() is None:
+            if select.select([self.master], [], [], 0.1)[0]:
+                self.seen += os.read(self.master, 1 << 16)
+        while select.select([self.master], [], [], 0)[0]:
+            self.seen += os.read(self.master, 1 << 16)
+        return self.process.returncode
+
+    def hang_up(self) -> None:
+        """Close the terminal as when its window is closed."""
+        os.close(self.slave)
+        os.close(self.master)
+        self.master = self.slave = -1
+
+    def close(self) -> None:
+        """End what is left."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        for descriptor in (self.master, self.slave):
+            if descriptor >= 0:
+                os.close(descriptor)
+
+
+def _own_terminal() -> None:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+@pytest.fixture
+def terminal() -> Iterator[Callable[..., Terminal]]:
+    made: list[Terminal] = []
+
+    def open_terminal(*arguments: str) -> Terminal:
+        made.append(Terminal(*arguments))
+        return made[-1]
+
+    yield open_terminal
+    for one in made:
+        one.close()
+
+
+RESTORED = (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?2004l")
+"""Back to the normal screen, with a cursor, without bracketed paste."""
+
+
+def assert_restored(one: Terminal) -> None:
+    tail = one.seen[one.seen.rindex(b"\x1b[?1049h") :]
+    assert [code for code in RESTORED if code not in tail] == []
+    assert termios.tcgetattr(one.slave) == one.before
+    assert b"Traceback" not in one.seen
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        lambda one: os.write(one.master, b"q"),
+        lambda one: one.process.send_signal(signal.SIGTERM),
+        lambda one: one.process.send_signal(signal.SIGHUP),
+    ],
+    ids=["q", "SIGTERM", "SIGHUP"],
+)
+def test_the_terminal_is_restored(terminal: Callable[..., Terminal], leave: Callable[[Terminal], object]) -> None:
+    one = terminal()
+    one.read_until(b"GPUs")
+    one.read_until(b"live")
+    leave(one)
+    assert one.read_to_end() == 0
+    assert_restored(one)
+
+
+def test_a_closed_window_ends_the_program(terminal: Callable[..., Terminal]) -> None:
+    one = terminal()
+    one.read_until(b"GPUs")
+    one.hang_up()
+    assert one.process.wait(DEADLINE_S) is not None
+
+
+@pytest.mark.parametrize(("arguments", "taken"), [((), True), (("--no-mouse",), False)])
+def test_the_mouse_is_left_alone_on_demand(
+    terminal: Callable[..., Terminal], arguments: tuple[str, ...], taken: bool
+) -> None:
+    one = terminal(*arguments)
+    one.read_until(b"GPUs")
+    os.write(one.master, b"q")
+    one.read_to_end()
+    assert (b"\x1b[?1000h" in one.seen) is taken
+
+
+def test_no_color_is_honoured(terminal: Callable[..., Terminal], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    one = terminal()
+    one.read_until(b"live")
+    os.write(one.master, b"q")
+    one.read_to_end()
+    for code in one.seen.split(b"\x1b[")[1:]:
+        parameters, _, _ = code.partition(b"m")
+        parts = parameters.split(b";")
+        if b"2" in parts and len(parts) >= 5 and parameters.replace(b";", b"").isdigit():
+            red, green, blue = parts[parts.index(b"2") + 1 :][:3]
+            assert red == green == blue, parameters
