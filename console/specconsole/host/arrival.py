@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 
 from specconsole.clock import Clock
 from specconsole.errors import LinkLost, LinkRefused
-from specconsole.host import survey
+from specconsole.host import interpreter, survey
 from specconsole.host.bare import BareLine
 from specconsole.host.base import Completed, Endpoint, HostFacts, Process, Program, Rights
 from specconsole.host.blob import interpreter_argv
@@ -33,14 +33,15 @@ async def arrive(machine: Machine, clock: Clock, name: str, *, silence_s: float 
     notes = list(machine.notes)
     if found.uid != 0 and not found.sudo:
         notes.append(Note("rights", f"sudo -n says: {found.sudo_reason or 'no'}"))
-    lease, rights = await _lease(machine, found, clock, name, silence_s, notes)
+    python = found.python or await _spare(machine, found, name, notes)
+    lease, rights = await _lease(machine, found, python, clock, name, silence_s, notes)
     facts = HostFacts(
         hostname=found.hostname,
         user=found.user,
         uid=found.uid,
         rights=rights,
         boot_id=found.boot_id,
-        python=found.python[1] if lease and found.python else None,
+        python=python[1] if lease and python else None,
         python_version=str(lease.hello["python"]) if lease else "",
         groups=found.groups,
     )
@@ -53,44 +54,72 @@ async def arrive(machine: Machine, clock: Clock, name: str, *, silence_s: float 
 
 async def look(machine: Machine, name: str) -> survey.Survey:
     """Ask the machine what it is; raises as `arrive`."""
-    channel = await machine.start(["sh", "-c", survey.SCRIPT])
+    # What it has said in time may be enough: sudo that hangs is the last of it.
+    output, errors = await _answer(machine, survey.SCRIPT, lambda said: survey.parse(said).whole)
+    found = survey.parse(output)
+    if found.uid < 0:
+        said = one_line(" ".join(found.noise) or errors.decode(errors="replace"), 200)
+        if not said:
+            raise LinkLost(f"{name} does not say what it is.")
+        raise LinkRefused(f"The login shell on {name} runs no commands.", f"It said: {said}")
+    return found
+
+
+async def _answer(machine: Machine, script: str, whole: Callable[[bytes], bool]) -> tuple[bytes, bytes]:
+    """Run a script and return what it printed to both its outputs until its answer was whole or its time was over."""
+    channel = await machine.start(["sh", "-c", script])
     channel.close_input()
     output = bytearray()
 
     async def gather() -> None:
-        while not survey.parse(bytes(output)).whole:
+        while not whole(bytes(output)):
             data = await channel.read()
             if not data or len(output) > NOISE_KEPT:
                 return
             output.extend(data)
 
     try:
-        await asyncio.wait_for(gather(), SURVEY_DEADLINE_S)
-    except asyncio.TimeoutError:
-        pass  # what it has said may be enough: sudo that hangs is the last of it
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(gather(), SURVEY_DEADLINE_S)
+        return bytes(output), channel.stderr
     finally:
         await channel.close()
-    found = survey.parse(bytes(output))
-    if found.uid < 0:
-        said = one_line(" ".join(found.noise) or channel.stderr.decode(errors="replace"), 200)
-        if not said:
-            raise LinkLost(f"{name} did not say within {SURVEY_DEADLINE_S:.0f} s what it is.")
-        raise LinkRefused(f"The login shell on {name} runs no commands.", f"It said: {said}")
-    return found
+
+
+async def _spare(machine: Machine, found: survey.Survey, name: str, notes: list[Note]) -> tuple[str, str] | None:
+    """An interpreter for where the system's own is too old: ours on this machine, else that of a vLLM unit."""
+    if machine.python:
+        return machine.python
+    have = ", ".join(f"{path} is {version}" for version, path in found.pythons) or "there is none"
+    if not found.whole:
+        have = f"it did not say within {SURVEY_DEADLINE_S:.0f} s"
+    output, _ = await _answer(machine, interpreter.SCRIPT, lambda said: said.endswith(b"end\n"))
+    pythons, unsafe = interpreter.parse(output)
+    chosen = survey.Survey(pythons=pythons).python
+    if chosen:
+        notes.append(
+            Note("python", f"The system's Python is too old ({have}): {chosen[1]} of a unit runs our programs.")
+        )
+        return chosen
+    others = "".join(f" {path} of a unit could be changed by others than root, so it is not run." for path in unsafe)
+    notes.append(Note("python", f"There is no Python of 3.8 or newer on {name} ({have}).{others}"))
+    return None
 
 
 async def _lease(
-    machine: Machine, found: survey.Survey, clock: Clock, name: str, silence_s: float, notes: list[Note]
+    machine: Machine,
+    found: survey.Survey,
+    python: tuple[str, str] | None,
+    clock: Clock,
+    name: str,
+    silence_s: float,
+    notes: list[Note],
 ) -> tuple[Lease | None, Rights]:
     own = Rights.ROOT if found.uid == 0 else Rights.USER
-    if not found.python and not found.whole:
-        notes.append(Note("python", f"{name} did not say within {SURVEY_DEADLINE_S:.0f} s which Python it has."))
-        return None, Rights.SUDO if found.sudo else own
-    if not found.python:
-        have = ", ".join(f"{path} is {version}" for version, path in found.pythons) or "there is none"
-        notes.append(Note("python", f"There is no Python of 3.8 or newer on {name} ({have})."))
-        return None, Rights.SUDO if found.sudo else own
-    argv = interpreter_argv(found.python[1])
+    best = Rights.SUDO if found.sudo else own
+    if not python:
+        return None, best
+    argv = interpreter_argv(python[1])
     ways = [(own, argv)] if not found.sudo else [(Rights.SUDO, ["sudo", "-n", *argv]), (own, argv)]
     for rights, words in ways:
         lease = Lease(await machine.start(words), clock, name)
@@ -99,10 +128,10 @@ async def _lease(
         except NotStarted as error:
             await lease.close()
             how = "with sudo " if rights is Rights.SUDO else ""
-            notes.append(Note("python", f"{found.python[1]} did not start our programs {how}on {name}: {error.title}"))
+            notes.append(Note("python", f"{python[1]} did not start our programs {how}on {name}: {error.title}"))
             continue
         return lease, rights
-    return None, Rights.SUDO if found.sudo else own
+    return None, best
 
 
 class LeaseLine:

@@ -38,6 +38,7 @@ def start(entry: str, arguments: dict[str, object]) -> bytes:
 def interpreter_argv(python: str) -> list[str]:
     """The command that waits for `start`.
 
-    `-I` keeps the current folder and the user's modules out (sudo!), `-B` lets root leave no compiled files behind.
+    `-I` keeps the current folder and the user's modules out (sudo!), `-S` the site's and what its .pth files run, and `-B`
+    lets root leave no compiled files behind.
     """
-    return [python, "-I", "-B", "-c", LOADER]
+    return [python, "-I", "-S", "-B", "-c", LOADER]

@@ -47,7 +47,9 @@ class Lease:
         self._processes: dict[int, LeasedProcess] = {}
         self._listener = asyncio.create_task(self._listen())
 
-    async def begin(self, silence_s: float = 30.0, *, deadline_s: float = START_DEADLINE_S, grace_s: float = 2.0) -> None:
+    async def begin(
+        self, silence_s: float = 30.0, *, deadline_s: float = START_DEADLINE_S, grace_s: float = 2.0
+    ) -> None:
         """Send the programs and wait until the lease speaks.
 
         Raises:

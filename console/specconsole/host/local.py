@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import platform
+import sys
 from collections.abc import Sequence
 
 from specconsole.clock import Clock
@@ -38,6 +40,7 @@ class LocalMachine:
     """Processes and sockets of this machine; implements `host.machine.Machine`."""
 
     notes: tuple[Note, ...] = ()
+    python = (platform.python_version(), sys.executable)
 
     async def start(self, argv: Sequence[str]) -> LocalChannel:
         """Start a process; raises LinkLost."""

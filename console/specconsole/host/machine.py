@@ -18,6 +18,11 @@ class NotForwarded(OSError):
 class Machine(Protocol):
     """A machine that is reached, and nothing known of it yet."""
 
+    @property
+    def python(self) -> tuple[str, str] | None:
+        """An interpreter that is there in any case, as (version, path), for where the system's is too old."""
+        ...
+
     async def start(self, argv: Sequence[str]) -> Channel:
         """Start a command of words that every login shell takes in single quotes.
 

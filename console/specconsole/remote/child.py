@@ -76,7 +76,7 @@ class Child:
         self._start(header)
 
     def _start(self, header: Header) -> None:
-        argv: List[str] = header.get("argv") or [sys.executable, "-I", "-B", "-c", LOADER]
+        argv: List[str] = header.get("argv") or [sys.executable, "-I", "-S", "-B", "-c", LOADER]
         wants_input = bool(header.get("input", True)) or "program" in header
         parent = os.getpid()
 

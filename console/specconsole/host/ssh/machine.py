@@ -26,6 +26,8 @@ HANG_UP_S = 1.0
 class SshMachine:
     """The connections to a host and its jumps; implements `host.machine.Machine`."""
 
+    python = None
+
     def __init__(self, notes: list[Note]) -> None:
         self._notes = notes
         self._connections: list[tuple[asyncssh.SSHClientConnection, Client]] = []
