@@ -137,6 +137,27 @@ async def test_positions_in_the_journal(host: SimulatedHost) -> None:
     assert (await host.run(["journalctl", "--since", "half past"])).status == 1
 
 
+async def test_messages_are_searched(host: SimulatedHost) -> None:
+    found = await entries(host, f"_SYSTEMD_UNIT={UNIT}", "--grep", "scheduling|JIT compilation during")
+    assert [str(entry["MESSAGE"]).partition("] ")[2][:40] for entry in found] == [
+        "Async scheduling not supported with ngra",
+        "Asynchronous scheduling is disabled.",
+        "Asynchronous scheduling is disabled.",
+        "Triton kernel JIT compilation during inf",
+        "Triton kernel JIT compilation during inf",
+    ]
+    assert len(await entries(host, "-u", UNIT, "--grep", "ASYNC SCHEDULING")) == 0
+    assert len(await entries(host, "-u", UNIT, "--grep", "async scheduling")) == 1
+
+
+async def test_an_option_that_is_not_known_is_not_passed_over(host: SimulatedHost) -> None:
+    for words in (["--priority=3"], ["-r"], ["--user-unit=x"], ["-b"]):
+        assert (await host.run(["journalctl", *words])).status == 127
+        async with host.process(["journalctl", "-f", *words]) as process:
+            assert (await process.wait()).status == 127
+    assert (await host.run(["systemctl", "list-units", "--failed"])).status == 127
+
+
 async def test_fields_are_left_out_unless_asked_for(host: SimulatedHost) -> None:
     (newest,) = await entries(host, "--output-fields=MESSAGE,_PID", "-n", "1", "-u", UNIT)
     assert set(newest) == {

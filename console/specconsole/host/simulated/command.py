@@ -54,7 +54,7 @@ def _control(machine: Machine, words: Sequence[str]) -> Awaitable[Answer] | None
     """Start and stop units; like systemctl this returns when it is done, unless told not to wait."""
     options = parse(words, ("--job-mode", "-t", "-p", "--property", "--timestamp", "-M", "--machine"))
     deeds = {"start": (False, True), "stop": (True, False), "restart": (True, True), "try-restart": (True, True)}
-    if not options.words or options.words[0] not in deeds:
+    if not options.words or options.words[0] not in deeds or "--user" in options.flags:
         return None
     names = systemctl.units_named(machine, options.words[1:])
     return _change(machine, names, *deeds[options.words[0]], wait="--no-block" not in options.flags)
@@ -92,7 +92,7 @@ def _journal(machine: Machine, words: Sequence[str]) -> Answer:
     try:
         asked = journalctl.query(machine, words)
     except (ValueError, KeyError) as error:
-        return 1, f"{error}\n"
+        return (NOT_RECORDED if "not recorded" in str(error) else 1), f"{error}\n"
     return 0, b"".join(asked.show(entry) for entry in journalctl.past(machine, asked))
 
 

@@ -171,11 +171,12 @@ class SimulatedHost:
             return
         words = command.unwrapped(what)
         if words and words[0].rpartition("/")[2] == "journalctl":
-            asked = journalctl.query(self.machine, words[1:])
-            if asked.follow:
-                async for data in journalctl.follow(self.machine, asked):
-                    yield data
-                return
+            with suppress(ValueError):  # what is not known there gets its status below
+                asked = journalctl.query(self.machine, words[1:])
+                if asked.follow:
+                    async for data in journalctl.follow(self.machine, asked):
+                        yield data
+                    return
         done = await command.run(self.machine, what)
         if done.stdout:
             yield done.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -110,6 +111,7 @@ class Match:
     def __init__(self) -> None:
         self._groups: list[dict[str, set[bytes]]] = [{}]
         self._units: set[bytes] = set()
+        self._pattern: re.Pattern[bytes] | None = None
 
     def term(self, word: str) -> None:
         """Take FIELD=value, or + for "or"."""
@@ -123,9 +125,15 @@ class Match:
         """Take a unit: what it prints, and what PID 1 says of it."""
         self._units.add((name if "." in name else f"{name}.service").encode())
 
+    def grep(self, pattern: str) -> None:
+        """Take a pattern for the message; without capitals it means both cases."""
+        self._pattern = re.compile(pattern.encode(), re.IGNORECASE if pattern.islower() else 0)
+
     def fits(self, entry: Entry) -> bool:
         """Say whether an entry is meant."""
         fields = entry.fields
+        if self._pattern and not self._pattern.search(fields.get("MESSAGE", b"")):
+            return False
         by_pid_1 = fields.get("_PID") == b"1" and fields.get("UNIT") in self._units
         if self._units and not by_pid_1 and fields.get("_SYSTEMD_UNIT") not in self._units:
             return False

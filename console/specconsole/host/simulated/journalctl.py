@@ -11,10 +11,13 @@ from specconsole.host.simulated.machine import Machine
 from specconsole.host.simulated.options import Options, parse
 
 _VALUED = (
-    "-u", "--unit", "--user-unit", "-o", "--output", "--output-fields", "-n", "--lines", "--after-cursor", "--cursor", "-c",
-    "-S", "--since", "-U", "--until", "-t", "--identifier", "-b", "--boot", "-p", "--priority", "-D", "--directory",
-    "--namespace", "-g", "--grep", "-F", "--field", "--facility", "-M", "--machine",
+    "-u", "--unit", "-o", "--output", "--output-fields", "-n", "--lines", "--after-cursor", "--cursor", "-c", "-S", "--since",
+    "-U", "--until", "-g", "--grep",
 )  # fmt: skip
+_FLAGS = {
+    "-a", "--all", "-f", "--follow", "--no-tail", "-q", "--quiet", "--no-pager", "--no-full", "--full", "-l", "--utc", "--system",
+    "-m", "--merge", "--no-hostname",
+}  # fmt: skip
 _IMPLIED = 10
 """Lines that `-f` begins with unless told otherwise."""
 
@@ -41,13 +44,17 @@ class Query:
 
 
 def query(machine: Machine, words: Sequence[str]) -> Query:
-    """Understand a command line."""
+    """Understand a command line. Raises ValueError for what is not known here: an option that is passed over would lie."""
     options = parse(words, _VALUED)
+    if strange := sorted(options.flags - _FLAGS) + [name for name, _ in options.given if name not in _VALUED]:
+        raise ValueError(f"journalctl: {strange[0]}: not recorded")
     match = Match()
     for unit in options.values("-u", "--unit"):
         match.unit(unit)
     for word in options.words:
         match.term(word)
+    for pattern in options.values("-g", "--grep"):
+        match.grep(pattern)
     follow = bool(options.flags & {"-f", "--follow"})
     since, until = _moment(machine, options, "-S", "--since"), _moment(machine, options, "-U", "--until")
     first = _first(machine.journal, options)

@@ -28,6 +28,10 @@ _VALUED = (
     "--machine",
     "--job-mode",
 )
+_FLAGS = {
+    "-a", "--all", "-l", "--full", "-q", "--quiet", "--no-pager", "--no-legend", "--plain", "--value", "--system", "--user",
+    "--version", "--no-block", "--no-ask-password",
+}  # fmt: skip
 _INFINITY = "infinity"
 _NEVER = "[not set]"
 
@@ -35,6 +39,8 @@ _NEVER = "[not set]"
 def answer(machine: Machine, words: Sequence[str]) -> Answer | None:
     """Answer a question; None: not one of those that are known here."""
     options = parse(words, _VALUED)
+    if options.flags - _FLAGS:
+        return None
     if "--user" in options.flags or options.values("-M", "--machine"):
         return 1, "Failed to connect to bus: No medium found"
     if "--version" in options.flags:
