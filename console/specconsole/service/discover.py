@@ -92,7 +92,7 @@ async def _of_manager(
     known = await scripts(host, read)
     launches = {name: found for name, source in read.items() if (found := _launch(source, known))}
     told = await version.versions(host, launches)
-    states = await states_of(host, manager, blocks)
+    states = await states_of(host, manager, blocks, await boot_clock(host))
     return [
         Finding(_unit(block, manager, serving, states[name], told.get(name)), manager, source)
         for block in blocks
@@ -112,9 +112,13 @@ async def show(host: Host, manager: Manager, names: Sequence[str], properties: I
     return list(blocks.values())
 
 
-async def states_of(host: Host, manager: Manager, blocks: Sequence[Block]) -> dict[str, UnitState]:
-    """The states of units, given their properties `systemd.STATE`. Raises LinkLost."""
-    mono = systemd.uptime((await files.read(host, ["/proc/uptime"]))["/proc/uptime"] or "")
+async def boot_clock(host: Host) -> float | None:
+    """Seconds since the host's boot; None where it cannot be read. Raises LinkLost."""
+    return systemd.uptime((await files.read(host, ["/proc/uptime"]))["/proc/uptime"] or "")
+
+
+async def states_of(host: Host, manager: Manager, blocks: Sequence[Block], mono: float | None) -> dict[str, UnitState]:
+    """The states of units, given their properties `systemd.STATE` and the boot clock at that moment. Raises LinkLost."""
     jobs: Mapping[str, str] = {}
     if any(systemd.last(block, "Job") not in ("", "0") for block in blocks):
         try:

@@ -10,7 +10,7 @@ from specconsole.errors import CommandFailed, DeadlineExceeded, LinkLost
 from specconsole.host.base import Host
 from specconsole.profile import Profile
 from specconsole.service import systemd
-from specconsole.service.discover import Finding, findings, show, states_of, unit_names
+from specconsole.service.discover import Finding, boot_clock, findings, show, states_of, unit_names
 from specconsole.service.systemd import STATE, Block, Manager
 from specconsole.service.unit import Unit, UnitState
 
@@ -45,7 +45,8 @@ async def watch(
                 if seen is None or _news(look.units) != _news(seen):
                     seen = look.units
                     yield seen
-                await clock.sleep(interval_s)
+                # A slow host must not make the rounds longer than they are, nor be asked without a pause.
+                await clock.sleep(max(interval_s - look.took, interval_s / 4))
                 if not await look.still():
                     break
         except LinkLost:
@@ -66,7 +67,9 @@ async def _begin(host: Host, clock: Clock, profile: Profile | None) -> _Look:
     system = Manager()
     reloads = {system.name: await _stamp(host, system)}
     names = {system.name: sorted(await unit_names(host, system))}
-    return _Look(host, clock, await findings(host, profile), reloads=reloads, names=names)
+    look = _Look(host, clock, await findings(host, profile), reloads=reloads, names=names)
+    await look.read_boot_clock()
+    return look
 
 
 async def _stamp(host: Host, manager: Manager) -> str:
@@ -85,6 +88,10 @@ class _Look:
     """By manager and unit: the properties at the last poll."""
     reloads: dict[str, str] = field(default_factory=dict)
     names: dict[str, list[str]] = field(default_factory=dict)
+    booted: float | None = None
+    """The moment of the host's boot by our clock: its boot clock needs no question at each change."""
+    took: float = 0.0
+    """Seconds that the last round cost."""
     reload_due: float = 0.0
     list_due: float = 0.0
 
@@ -100,6 +107,8 @@ class _Look:
     async def still(self) -> bool:
         """Ask once, and bring `units` up to date; False when discovery must begin anew."""
         now = self.clock.monotonic()
+        if not all([await self._poll(manager) for manager in self.managers]):
+            return False
         if now >= self.reload_due:
             self.reload_due = now + RELOAD_S
             if await self._reloaded():
@@ -108,7 +117,14 @@ class _Look:
             self.list_due = now + LIST_S
             if await self._listed_anew():
                 return False
-        return all([await self._poll(manager) for manager in self.managers])
+            await self.read_boot_clock()
+        self.took = self.clock.monotonic() - now
+        return True
+
+    async def read_boot_clock(self) -> None:
+        """Note where the host's boot clock stands against ours."""
+        mono = await boot_clock(self.host)
+        self.booted = None if mono is None else self.clock.monotonic() - mono
 
     async def _poll(self, manager: Manager) -> bool:
         names = [finding.unit.name for finding in self.found if finding.manager.name == manager.name]
@@ -124,7 +140,8 @@ class _Look:
                 return False
             changed = [name for name, block in blocks.items() if _still(block) != _still(before.get(name, {}))]
         if changed:
-            self._take(manager, await states_of(self.host, manager, [blocks[name] for name in changed]))
+            mono = None if self.booted is None else self.clock.monotonic() - self.booted
+            self._take(manager, await states_of(self.host, manager, [blocks[name] for name in changed], mono))
         return True
 
     def _take(self, manager: Manager, states: dict[str, UnitState]) -> None:
