@@ -130,8 +130,11 @@ async def _first_line(host: Host, argv: Sequence[str]) -> str:
 
 async def _system(host: Host) -> str:
     done = (await host.run(["cat", "/etc/os-release"])).check()
-    pairs = dict(line.partition("=")[::2] for line in done.text.splitlines())
-    return one_line(" ".join(pairs.get(key, "").strip('"') for key in ("ID", "ID_LIKE")))
+    pairs: dict[str, str] = {}
+    for line in done.text.splitlines():
+        key, _, value = line.partition("=")
+        pairs[key] = value.strip('"')
+    return one_line(f"{pairs.get('ID', '')} {pairs.get('ID_LIKE', '')}")
 
 
 async def _systemd(host: Host) -> str:

@@ -62,9 +62,9 @@ class Keys:
         path = self.login.hop.agent
         if not path:
             return []
-        self._agent = _Agent(path, self.login)
+        self._agent = agent = _Agent(path, self.login)
         with suppress(ValueError, OSError, asyncio.TimeoutError):
-            return list(await asyncio.wait_for(self._agent.get_keys(), AGENT_LIST_S))
+            return list(await asyncio.wait_for(agent.get_keys(), AGENT_LIST_S))
         return []
 
     async def close(self) -> None:
@@ -77,12 +77,11 @@ class Keys:
         """Load a key; the passphrase of a locked one is asked for only once the host wants it."""
         try:
             data = await asyncio.to_thread(path.read_bytes)
-            key = self.unlocked.get(path) or asyncssh.import_private_key(data)
-            return asyncssh.load_keypairs(key)[0]
         except OSError:
             return None
-        except ValueError:
-            public = await asyncio.to_thread(_public_of, path, data)
+        with suppress(ValueError):
+            return asyncssh.load_keypairs(self.unlocked.get(path) or asyncssh.import_private_key(data))[0]
+        public = await asyncio.to_thread(_public_of, path, data)
         if public:
             return _LockedKey(public, lambda: self.unlock(path, data))
         if b"PRIVATE KEY-----" in data:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 import asyncssh
+from asyncssh.constants import OPEN_CONNECT_FAILED
 
 from specconsole.errors import LinkLost
 from specconsole.host.base import Endpoint
@@ -77,7 +78,7 @@ class SshMachine:
         except asyncssh.ChannelOpenError as error:
             reason = one_line(error.reason, 200)
             # A socket's failure does not say whether nobody listens or only root may connect.
-            if error.code == asyncssh.OPEN_CONNECT_FAILED and not endpoint.uds:
+            if error.code == OPEN_CONNECT_FAILED and not endpoint.uds:
                 raise ConnectionRefusedError(f"{endpoint}: {reason}") from error
             raise NotForwarded(f"{endpoint}: {reason}") from error
         except (asyncssh.Error, OSError) as error:
