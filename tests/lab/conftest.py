@@ -45,6 +45,13 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
+def cannot(reason: str) -> None:
+    """Skip, but fail where the tests must run."""
+    if os.environ.get("CI"):
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
 @dataclass(frozen=True)
 class Layers:
     """The trees that hosts are made of."""
@@ -58,9 +65,7 @@ class Layers:
 def layers(tmp_path_factory: pytest.TempPathFactory) -> Layers:
     """Build what is missing; the only step that may need a package registry."""
     if reason := missing():
-        if os.environ.get("CI"):
-            pytest.fail(reason, pytrace=False)
-        pytest.skip(reason)
+        cannot(reason)
     images = {suite: base_image(suite) for suite in SUITES}
     return Layers(
         images, gpu_layer(tmp_path_factory.mktemp("gpu", numbered=True)), vllm_layer(tmp_path_factory.mktemp("vllm"))
