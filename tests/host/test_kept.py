@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from specconsole.errors import HostError, LinkLost, LinkRefused
+from specconsole.errors import CommandFailed, ConfigError, LinkLost, LinkRefused, SpecConsoleError
 from specconsole.host.base import Completed, Endpoint, HostFacts, LinkKind, Process, Program, Rights
 from specconsole.host.kept import BACKOFF_S, KeptHost
 from specconsole.host.line import Echo, Note
@@ -53,13 +53,13 @@ class FakeLine:
 class FakeDialer:
     """Gives what is queued: lines or errors."""
 
-    def __init__(self, *results: FakeLine | HostError) -> None:
+    def __init__(self, *results: FakeLine | SpecConsoleError) -> None:
         self.results = list(results)
         self.dialled: list[float] = []
 
     async def dial(self) -> FakeLine:
         result = self.results.pop(0)
-        if isinstance(result, HostError):
+        if isinstance(result, SpecConsoleError):
             raise result
         return result
 
@@ -69,7 +69,9 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-async def opened(clock: FakeClock, *later: FakeLine | HostError, read_only: bool = False) -> tuple[KeptHost, FakeLine]:
+async def opened(
+    clock: FakeClock, *later: FakeLine | SpecConsoleError, read_only: bool = False
+) -> tuple[KeptHost, FakeLine]:
     line = FakeLine(clock)
     host = KeptHost("gpu", FakeDialer(line, *later), clock=clock, read_only=read_only)
     await host.open()
@@ -195,6 +197,19 @@ async def test_a_refusal_is_tried_again_only_when_asked_to(clock: FakeClock) -> 
         host.retry()
         await settle()
         assert (host.link.kind, host.link.reason) == (kind, reason)
+    await host.close()
+
+
+async def test_a_configuration_that_was_broken_meanwhile_waits_for_the_user(clock: FakeClock) -> None:
+    host, line = await opened(clock, ConfigError("config, line 3: nonsense"), CommandFailed("odd"), FakeLine(clock))
+    line.break_it.set_result("")
+    await clock.advance(0.5)
+    assert (host.link.kind, host.link.reason) == (LinkKind.REFUSED, "config, line 3: nonsense")
+    host.retry()
+    await settle()
+    assert (host.link.kind, host.link.reason) == (LinkKind.LOST, "odd")
+    await clock.advance(1)
+    assert host.link.kind is LinkKind.UP
     await host.close()
 
 

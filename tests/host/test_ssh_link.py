@@ -50,6 +50,7 @@ async def test_two_jumps_each_with_its_own_checks_and_questions(own_home: Path) 
         assert second.rules.commands == ["true"]
         second.drop()
         await until(host, lambda: host.link.kind is LinkKind.LOST)
+        assert "SSH connection ended" in host.link.reason
         await until(host, lambda: host.link.kind is LinkKind.UP)
         assert asker.answers == [], "each hop has asked again, and the key of the second no more"
         await host.close()
@@ -158,6 +159,8 @@ async def test_a_lease_that_is_killed_comes_back(own_home: Path) -> None:
         host = await opened(server, own_home, NoPrompter())
         with pytest.raises(LinkLost):
             await host.run(["sh", "-c", "kill -9 $PPID; sleep 100"])
+        await until(host, lambda: host.link.kind is LinkKind.LOST)
+        assert "ended with status" in host.link.reason
         await host.up()
         assert (await host.run(["echo", "hi"])).text == "hi\n"
         await host.close()

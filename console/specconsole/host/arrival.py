@@ -20,6 +20,7 @@ from specconsole.text import one_line
 
 SURVEY_DEADLINE_S = 10.0
 NOISE_KEPT = 64 * 1024
+REASON_S = 0.2
 
 
 async def arrive(machine: Machine, clock: Clock, name: str, *, silence_s: float = 30.0) -> Line:
@@ -167,6 +168,8 @@ class LeaseLine:
         ends = [asyncio.create_task(self._machine.gone()), asyncio.create_task(self._lease.broken())]
         try:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            # A lost link ends the lease, too, and knows better why.
+            await asyncio.wait(ends[:1], timeout=REASON_S)
             return next(end.result() for end in ends if end.done())
         finally:
             for end in ends:

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import replace
 
 from specconsole.clock import Clock
-from specconsole.errors import LinkLost, LinkRefused, NotPermitted
+from specconsole.errors import ConfigError, HostError, LinkLost, LinkRefused, NotPermitted, UsageError
 from specconsole.host.base import Completed, Endpoint, HostFacts, Link, LinkKind, Process, Program, Rights
 from specconsole.host.line import Dialer, Line, Note
 from specconsole.stream import Latest
@@ -77,7 +77,7 @@ class KeptHost:
         except LinkRefused as error:
             self._set(LinkKind.REFUSED, reason=str(error))
             raise
-        except LinkLost as error:
+        except HostError as error:
             self._set(LinkKind.LOST, reason=str(error))
             raise
         self._use(line)
@@ -208,12 +208,12 @@ class KeptHost:
             self._set(LinkKind.CONNECTING, reason=reason, attempt=attempt)
             try:
                 return await self._dialer.dial()
-            except LinkRefused as error:
+            except (LinkRefused, ConfigError, UsageError) as error:  # what the files say may have changed since
                 self._again.clear()
                 self._set(LinkKind.REFUSED, reason=str(error), attempt=attempt)
                 await self._again.wait()
                 attempt, asked, reason = 0, True, str(error)
-            except LinkLost as error:
+            except HostError as error:
                 reason = str(error)
 
 

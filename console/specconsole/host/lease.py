@@ -22,6 +22,7 @@ NOISE_BYTES = 256 * 1024
 """What a login shell may print before our first line."""
 START_DEADLINE_S = 10.0
 END_WAIT_S = 2.0
+REASON_S = 0.2
 
 
 class NotStarted(HostError):
@@ -86,6 +87,12 @@ class Lease:
     async def broken(self) -> str:
         """Wait for the end, and say why."""
         await self._broken.wait()
+        with suppress(asyncio.TimeoutError):
+            status = await asyncio.wait_for(self.channel.wait(), REASON_S)
+            if status is not None:
+                lines = self.channel.stderr.decode(errors="replace").strip().splitlines()
+                said = f": {one_line(lines[-1], 120)}" if lines else ""
+                return f"Our programs on {self.host} ended with status {status}{said}."
         return self._reason
 
     async def close(self) -> None:

@@ -59,6 +59,10 @@ class LocalMachine:
             raise NotForwarded(*error.args) from error
         except FileNotFoundError as error:
             raise ConnectionRefusedError(f"There is no socket {endpoint.uds}.") from error
+        except OSError as error:
+            if error.errno is None:  # asyncio's own, where a name has several addresses and none answers
+                raise ConnectionRefusedError(str(error)) from error
+            raise
 
     async def gone(self) -> str:
         """Wait for ever: this machine stays."""

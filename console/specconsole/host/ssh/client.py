@@ -14,6 +14,7 @@ from asyncssh.kex import get_default_kex_algs, get_kex_algs
 from asyncssh.mac import get_default_mac_algs, get_mac_algs
 from asyncssh.public_key import get_certificate_algs, get_public_key_algs
 
+from specconsole.host import tcp
 from specconsole.host.ssh.key import Keys
 from specconsole.host.ssh_algorithm import CIPHERS, HOST_KEYS, LOGINS, certificate_of, choose
 from specconsole.host.ssh_login import Login
@@ -23,6 +24,7 @@ from specconsole.text import one_line
 KEEPALIVE_S = 1.0
 KEEPALIVE_COUNT = 3
 """Unanswered for the fourth second: a dead link is seen within 5 s, also at a round trip of 200 ms."""
+FAMILIES = {"inet": socket.AF_INET, "inet6": socket.AF_INET6}
 LOGIN_S = 3600
 """The library's own limit on a login, out of the way: ours does not count the time that somebody types."""
 
@@ -39,7 +41,6 @@ class Client(asyncssh.SSHClient):
     async def connect(self, tunnel: asyncssh.SSHClientConnection | None) -> asyncssh.SSHClientConnection:
         """Connect and log in."""
         hop = self.login.hop
-        families = {"inet": socket.AF_INET, "inet6": socket.AF_INET6}
         options: dict[str, Any] = {
             "preferred_auth": [name for name in hop.preferred if name in LOGINS] or LOGINS,
             "compression_algs": ["zlib@openssh.com", "none"] if hop.compression else ["none"],
@@ -52,17 +53,18 @@ class Client(asyncssh.SSHClient):
             ),
             "server_host_key_algs": self._host_key_algorithms(),
         }
-        if hop.bind_address:
-            options["local_addr"] = (hop.bind_address, 0)
         # The library takes a proxy command's error stream for the host's own bytes, and its end for the link's.
-        if hop.proxy_command and not tunnel:
+        if tunnel:
+            options["tunnel"] = tunnel
+        elif hop.proxy_command:
             options["proxy_command"] = ["/bin/sh", "-c", f"exec 3>&2 2>/dev/null; exec {hop.proxy_command}"]
+        else:
+            family = FAMILIES.get(hop.address_family, socket.AF_UNSPEC)
+            options["sock"] = await tcp.connect(hop.host, hop.port, family, hop.bind_address)
         return await asyncssh.connect(
             hop.host,
             hop.port,
             username=hop.user,
-            tunnel=tunnel or (),
-            family=families.get(hop.address_family, socket.AF_UNSPEC),
             client_factory=lambda: self,
             config=None,
             host_key_alias=hop.alias,

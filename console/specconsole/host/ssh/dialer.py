@@ -141,6 +141,8 @@ def _why(error: Exception, hop: Hop, login: Login) -> LinkLost | LinkRefused:
         return LinkRefused(f"{hop.host} and we have no way to talk in common.", said)
     if isinstance(error, socket.gaierror):
         return LinkLost(f"There is no host named {hop.host}.", hint="Check its spelling, DNS and ~/.ssh/config.")
+    if isinstance(error, ValueError):
+        return LinkRefused(f"{hop.login} cannot be connected to as the configuration says.", said)
     if isinstance(error, asyncssh.ChannelOpenError):
         return LinkLost(f"The jump host does not reach {hop.host}:{hop.port}.", said)
     return LinkLost(f"{hop.host}:{hop.port} cannot be reached.", said)
