@@ -10,7 +10,6 @@ import pytest
 from textual.events import MouseScrollUp
 from textual.pilot import Pilot
 
-from specconsole.engine.health import Health
 from specconsole.errors import CommandFailed
 from specconsole.host.base import LinkKind
 from specconsole.ui.screens.dashboard import DashboardScreen
@@ -18,7 +17,7 @@ from specconsole.ui.screens.help import HelpScreen
 from specconsole.ui.widgets.footer import Footer
 from specconsole.ui.widgets.log import LogPane
 from specconsole.ui.widgets.pane import Pane
-from tests.ui.scene import BASE, NGRAM, Scene, engine, fleet, record, unit, units
+from tests.ui.scene import BASE, NGRAM, Scene, fleet, record
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
 
@@ -97,40 +96,6 @@ async def test_a_host_without_vllm(make_scene: Callable[..., Scene]) -> None:
         shown = text(scene)
     assert "no unit that runs vLLM was found" in shown
     assert "no GPU evidence: nvidia-smi is not there [/x]" in shown
-
-
-async def test_the_engine_is_asked_of_the_unit_that_runs(make_scene: Callable[..., Scene]) -> None:
-    scene = make_scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        scene.feeds.put("units", units("inactive"))
-        await scene.settle(pilot)
-        assert "engine" not in scene.feeds.opened
-        scene.feeds.put("units", units())
-        await scene.settle(pilot)
-        assert "waiting for the first answer" in text(scene)
-        scene.feeds.put("engine", engine(Health.REFUSED, reason="Nothing listens at 127.0.0.1:8000."))
-        await scene.settle(pilot)
-        assert "◐ not answering yet" in title(scene, "engine")
-        assert "◐ ngram    loading" in text(scene)
-        assert "◐ loading —" in text(scene), "when it began is not known"
-        scene.feeds.put("engine", engine(Health.DEAD, reason="/health answers 503."))
-        await scene.settle(pilot)
-        assert "✖ the engine has died" in title(scene, "engine")
-        assert "/health answers 503." in text(scene)
-        scene.feeds.put("engine", engine())
-        await scene.settle(pilot)
-        assert "● ngram    serving" in text(scene)
-        scene.feeds.put("units", units())
-        await scene.settle(pilot)
-        assert scene.feeds.opened.count("engine") == 1, "the same unit's engine goes on being asked"
-        scene.feeds.put("engine", engine(Health.REFUSED))
-        await scene.settle(pilot)
-        assert "▲ ngram    not answering" in text(scene), "it answered before, so it does not load"
-        scene.feeds.put("units", (unit(NGRAM, label="ngram"), unit(BASE, "active", label="baseline")))
-        await scene.settle(pilot)
-        assert scene.app.selected == BASE, "nothing was picked, so the unit that runs is shown"
-        assert scene.feeds.opened.count("engine") == 2
-        assert scene.app.engine is None, "the other unit's numbers are not this one's"
 
 
 async def test_a_lost_link_makes_everything_stale_and_nothing_green(scene: Scene) -> None:

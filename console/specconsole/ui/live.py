@@ -41,7 +41,7 @@ class LiveApp(App[None]):
 
     host_name: var[str] = var("")
     """What the user typed to get here."""
-    read_only: var[bool] = var(False)
+    read_only: var[bool] = var(False, bindings=True)
     """Nothing that changes the host is offered."""
     link: var[Link | None] = var(None)
     """The state of the link; None before it is known."""
@@ -94,6 +94,7 @@ class LiveApp(App[None]):
     ) -> None:
         super().__init__()
         self.host, self.sources, self.clock, self.stamp = host, feeds, clock, stamp
+        self.set_reactive(LiveApp.read_only, host.read_only)  # before any key is bound or shown
         self.interval_s = interval_s
         self.logs = LogBuffer()
         self._faults = faults
@@ -142,6 +143,9 @@ class LiveApp(App[None]):
         self._derive()
 
     def _came(self, name: str, interval_s: float | None) -> None:
+        before = self.feeds.get(name)
+        if interval_s is None and before is not None and before.at is not None and not before.problem:
+            return  # what comes when it changes holds meanwhile; a batch of log lines is no news of its feed
         self.feeds = {**self.feeds, name: Feed(self.clock.monotonic(), interval_s)}
 
     def _failed(self, name: str, why: str) -> None:

@@ -9,7 +9,7 @@ from specconsole.engine.health import Health
 from specconsole.engine.snapshot import EngineSnapshot, Window
 from specconsole.load.attempt import Attempt, Stage
 from specconsole.service.unit import Unit
-from specconsole.ui.freshness import Feed, Freshness, judge
+from specconsole.ui.freshness import Feed, Freshness
 from specconsole.ui.load_rows import load_note, load_rows
 from specconsole.ui.row import Row, Run, bar, cut, faded, fitting
 from specconsole.ui.unit_word import QUIET_S, name
@@ -119,9 +119,9 @@ class EnginePane(Pane):
     start_age: var[float | None] = var(None)
     """Seconds since that start began."""
 
-    def freshness(self) -> Freshness:
-        """That nothing runs is as fresh as the list of units."""
-        return judge(self.feeds.get("units", Feed()), self.link, self.now) if self.unit is None else super().freshness()
+    def feed(self, feeds: dict[str, Feed]) -> Feed:
+        """The engine's feed; that nothing runs is as fresh as the list of units."""
+        return feeds.get("units" if self.unit is None else "engine", Feed())
 
     def summary(self, fresh: Freshness) -> Row:
         """Whose engine, and how it stands; a stale answer is never green."""
@@ -146,11 +146,13 @@ class EnginePane(Pane):
             body.show(load_rows(attempt, None, cells))
         elif self.unit is None:
             body.show([(("  waiting for the units…" if fresh.waiting else "  no unit runs", "muted"),)])
+        elif attempt and attempt.stage is Stage.LOADING and (self.engine is None or self.engine.health in _LOADS):
+            rows = load_rows(attempt, self.start_age, cells)
+            body.show(faded(row) for row in rows) if fresh.stale else body.show(rows)
         elif self.engine is None:
             body.show([(("  waiting for the first answer…", "muted"),)])
         else:
-            loads = attempt is not None and attempt.stage is Stage.LOADING and self.engine.health in _LOADS
-            rows = load_rows(attempt, self.start_age, cells) if attempt and loads else engine_rows(self.engine, cells)
+            rows = engine_rows(self.engine, cells)
             body.show(faded(row) for row in rows) if fresh.stale else body.show(rows)
 
     def _answers(self) -> bool:
