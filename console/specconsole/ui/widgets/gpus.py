@@ -41,9 +41,10 @@ def totals(fleet: Fleet, faults: tuple[Fault, ...], cells: int, *, stale: bool) 
 def trouble(fleet: Fleet, faults: tuple[Fault, ...], cells: int) -> Row:
     """The gravest fault and how many more; that there is none is said only when every card could be asked."""
     if faults:
-        more = f" and {len(faults) - 1} more" if len(faults) > 1 else ""
-        sign, ink = ("✖", "bad") if faults[0].grave else ("▲", "warn")
-        return ((f"{sign} {text.one_line(str(faults[0]), max(cells - 10, 16))}{more}", ink),)
+        worst, others = faults[0], len(faults) - 1
+        more = f" and {others} more" if others else ""
+        sign, ink = ("✖", "bad") if worst.grave else ("▲", "warn")
+        return ((f"{sign} {text.one_line(str(worst), max(cells - 10, 16))}{more}", ink),)
     asked = fleet.source == "nvml" and fleet.gpus and all("xid" not in gpu.why for gpu in fleet.gpus)
     return (("no fault seen", "muted"),) if asked else ()
 
