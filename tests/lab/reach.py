@@ -104,6 +104,15 @@ async def until(console: SshHost, good: Callable[[Link], bool], timeout_s: float
     return await asyncio.wait_for(watch(), timeout_s)
 
 
+async def gone(host: LabHost, timeout_s: float) -> None:
+    """Wait until nothing of ours runs on a host."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + timeout_s
+    while left := await asyncio.to_thread(ours, host):
+        assert loop.time() < end, f"still there after {timeout_s} s: {left}"
+        await asyncio.sleep(0.05)
+
+
 async def eventually(true: Callable[[], bool], timeout_s: float = 10) -> None:
     """Wait until something on the host holds; the host cannot tell us when."""
     loop = asyncio.get_running_loop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import struct
@@ -9,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from specconsole.errors import LinkLost, LinkRefused
-from specconsole.host.base import Rights
+from specconsole.errors import CommandFailed, DeadlineExceeded, LinkLost, LinkRefused
+from specconsole.host.base import LinkKind, Rights
 from tests.lab.conftest import MakeHost
 from tests.lab.host import LabHost
 from tests.lab.programs import output
-from tests.lab.reach import User, agent, host_key, known, locked_key, reach, until, way
+from tests.lab.reach import User, agent, gone, host_key, known, locked_key, reach, until, way
 
 PASSWORD = "correct horse battery"
 SEED = b"12345678901234567890"
@@ -149,6 +150,47 @@ async def test_a_second_factor(host: LabHost, tmp_path: Path) -> None:
         assert console.facts
         assert console.facts.user == "twice"
     assert [question.secret for question in who.asked] == [True, True]
+
+
+async def test_a_reconnect_asks_again_and_a_refusal_ends_the_trying(make_host: MakeHost, tmp_path: Path) -> None:
+    users = {"root": (), "pass": ()}
+    host = make_host(gpu=False, vllm=False, users=users, passwords={"pass": PASSWORD}, sshd=SSHD)
+    who = User(password=PASSWORD)
+    async with reach(host, "pass", by=way(known(tmp_path, host)), who=who) as console:
+        for asked in (2, 3):
+            await asyncio.to_thread(host.cut_ssh)
+            await until(console, lambda link: link.kind is LinkKind.LOST)
+            await until(console, lambda link: link.kind is LinkKind.UP)
+            assert len(who.asked) == asked
+        host.run("echo pass:changed | chpasswd")
+        await asyncio.to_thread(host.cut_ssh)
+        await until(console, lambda link: link.kind is LinkKind.REFUSED, 40)
+        asked = len(who.asked)
+        tries = host.run("journalctl -u ssh -o cat | grep -c 'Connection\\|Failed'", check=False).stdout
+        await asyncio.sleep(4)
+        assert len(who.asked) == asked
+        assert host.run("journalctl -u ssh -o cat | grep -c 'Connection\\|Failed'", check=False).stdout == tries
+        with pytest.raises(LinkRefused):
+            await console.up()
+
+
+async def test_a_host_without_python_is_served_with_less(make_host: MakeHost) -> None:
+    host = make_host(gpu=False, vllm=False, python=False)
+    async with reach(host, "ops") as console:
+        facts = await console.up()
+        assert (facts.python, facts.rights) == (None, Rights.SUDO)
+        assert (await console.run(["id", "-u"])).text == "0\n"
+        data = bytes(range(256)) * 512
+        assert (await console.run(["cat"], stdin=data)).stdout == data
+        with pytest.raises(CommandFailed):
+            await console.run(["no-such-program"])
+        with pytest.raises(DeadlineExceeded):
+            await console.run(["sleep", "30"], deadline_s=0.5)
+        await console.send_file("/etc/sent", b"whole\n", 0o600)
+        assert host.run("cat /etc/sent; stat -c %a:%U /etc/sent").stdout == "whole\n600:root\n"
+        async with console.process(["sh", "-c", "echo begun; sleep 600"]) as process:
+            assert await anext(process.read()) == b"begun\n"
+    await gone(host, 5)
 
 
 async def test_nobody_there_is_lost_within_ten_seconds(host: LabHost, tmp_path: Path) -> None:

@@ -18,10 +18,12 @@ from tests.lab.cards import cards
 from tests.lab.conftest import MakeHost
 from tests.lab.host import LabHost
 from tests.lab.programs import ROOT
-from tests.lab.reach import eventually, ours, reach
+from tests.lab.reach import eventually, gone, ours, reach
 
 QUIT_S, PULLED_S = 2.0, 60.0
 STUBBORN = ["sh", "-c", "trap '' TERM HUP; sleep 500 & while :; do wait; done"]
+STUBBORN_S = 2.5
+"""timeout(1) gives a command that ignores SIGTERM two seconds."""
 USERS = ["root", "ops", "guest"]
 
 
@@ -47,8 +49,19 @@ async def test_quit(host: LabHost, user: str) -> None:
     before = files_of(host)
     async with reach(host, user) as console, busy(console):
         assert len(ours(host)) >= 5, "else this test proves nothing"
-    await eventually(lambda: ours(host) == [], QUIT_S)
+    await gone(host, QUIT_S)
     assert files_of(host) == before
+
+
+@pytest.mark.parametrize("user", ["ops", "guest"])
+async def test_quit_without_python(make_host: MakeHost, user: str) -> None:
+    bare = make_host(gpu=False, vllm=False, python=False)
+    async with reach(bare, user) as console, AsyncExitStack() as stack:
+        for command in (["journalctl", "-f", "-n", "0"], STUBBORN):
+            await stack.enter_async_context(console.process(command))
+        assert len(ours(bare)) >= 3
+        await console.close()  # as the screen does, whose followers are still running
+    await gone(bare, QUIT_S + STUBBORN_S)
 
 
 async def test_a_pulled_cable(make_host: MakeHost) -> None:
@@ -99,7 +112,7 @@ async def test_a_killed_console(host: LabHost) -> None:
         assert victim.stdout.readline() == "up\n"
         assert len(ours(host)) >= 3
         os.kill(victim.pid, signal.SIGKILL)
-    await eventually(lambda: ours(host) == [], QUIT_S)
+    await gone(host, QUIT_S)
 
 
 def files_of(host: LabHost) -> set[str]:

@@ -15,7 +15,7 @@ from tests.lab.cards import cards, set_card
 from tests.lab.conftest import MakeHost, on_trixie
 from tests.lab.host import LabHost
 from tests.lab.programs import ROOT
-from tests.lab.reach import eventually, ours
+from tests.lab.reach import eventually, gone
 from tests.lab.shell import ssh_config
 from tests.lab.test_lab_itself import get
 from tests.lab.units import SYSTEM, deployment, serve, unit
@@ -67,7 +67,7 @@ async def test_doctor_finds_a_good_host_good(host: LabHost, tmp_path: Path) -> N
     levels = {name: check["level"] for name, check in found.items()}
     assert {levels[name] for name in ("rights", "python", "gpus", "journal", "units")} == {"ok"}, found
     assert "2 × NVIDIA H200" in found["gpus"]["found"]
-    await eventually(lambda: ours(host) == [], 2)
+    await gone(host, 2)
 
 
 @pytest.mark.parametrize(("who", "limited"), [("ops", set()), ("reader", {"rights"}), ("guest", {"rights", "journal"})])

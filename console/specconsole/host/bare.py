@@ -1,5 +1,7 @@
 """A host without Python: every command is an SSH channel of its own, and nothing outlives the link by more than 45 s.
 
+sshd lets a command run on when its channel is closed, so a follower that is not wanted any more is ended by another one.
+
 The login shell only ever sees the word `sh`; the command itself is the first line on its standard input, quoted for a
 POSIX shell. So fish, csh and what their quoting makes of a backslash do not matter. That line prints a mark before the
 command begins: what stands before it is noise of the login shell, and input is sent only after it, since dash reads ahead.
@@ -26,16 +28,29 @@ FOLLOW_S = 45
 """A follower ends by itself after so many seconds, and whoever reads it starts the next one where this one ended."""
 NOT_FOUND = 127
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-MARK = b"specconsole-bare-1\n"
+MARK = b"specconsole-bare-1 "
+"""Followed by the process id and a newline."""
 START_DEADLINE_S = 10.0
+END_S = 1.0
 _ECHO = 'while read -r s; do echo "$s $(date +%s.%N)"; done'
+
+
+_ENVIRONMENT = "env LC_ALL=C"
 
 
 def command_line(argv: Sequence[str], rights: Rights, seconds: float) -> bytes:
     """The first line for `sh`: the command in the C locale, with the best rights, ended after so many seconds."""
     sudo = "sudo -n " if rights is Rights.SUDO else ""
     limit = f'$(command -v timeout >/dev/null && echo "timeout -k 2 {seconds:g}")'
-    return f"PATH={_PATH}:$PATH; export PATH; echo {MARK.decode().strip()}; exec {sudo}{limit} env LC_ALL=C {shlex.join(argv)}\n".encode()
+    begin = f"PATH={_PATH}:$PATH; export PATH; echo {MARK.decode()}$$"
+    return f"{begin}; exec {sudo}{limit} {_ENVIRONMENT} {shlex.join(argv)}\n".encode()
+
+
+def end_line(pids: Sequence[int], rights: Rights) -> bytes:
+    """The line for `sh` that ends followers; a number that is another program's by now is left alone."""
+    sudo = "sudo -n " if rights is Rights.SUDO else ""
+    script = "for p do grep -qz LC_ALL=C /proc/$p/cmdline 2>/dev/null && kill $p; done"
+    return f"PATH={_PATH}:$PATH; export PATH; exec {sudo}sh -c {shlex.quote(script)} sh {' '.join(map(str, pids))}\n".encode()
 
 
 class BareLine:
@@ -46,6 +61,8 @@ class BareLine:
         self._clock = clock
         self._host = host
         self._channel: Channel | None = None
+        self._followers: set[int] = set()
+        """Their process ids: sudo's, timeout's, or the command's own."""
         self._echoing = asyncio.create_task(self._echo())
         self.facts = facts
         self.notes = notes
@@ -65,7 +82,9 @@ class BareLine:
         return reason
 
     async def close(self) -> None:
-        """Close the link; followers end at their next line, or after 45 s."""
+        """End what still follows, and close the link."""
+        await self._end(self._followers)
+        self.is_broken = True
         self._echoing.cancel()
         with suppress(asyncio.CancelledError):
             await self._echoing
@@ -85,26 +104,46 @@ class BareLine:
         if isinstance(what, Program):
             raise CommandFailed(f"{what.name} needs Python of 3.8 or newer on {self._host}.")
         async with self._process(what, FOLLOW_S) as process:
-            yield process
+            self._followers.add(process.pid)
+            try:
+                yield process
+            finally:
+                if not process.ended:
+                    await self._end({process.pid})
+                self._followers.discard(process.pid)
+
+    async def _end(self, pids: set[int]) -> None:
+        """End these processes; over a broken link they end by themselves."""
+        if not pids or self.is_broken:
+            return
+        with suppress(HostError, asyncio.TimeoutError):
+            channel = await self._machine.start(["sh"])
+            try:
+                channel.write(end_line(sorted(pids), self.facts.rights))
+                channel.close_input()
+                await asyncio.wait_for(channel.wait(), END_S)
+            finally:
+                await channel.close()
+        pids.clear()
 
     @asynccontextmanager
     async def _process(self, argv: Sequence[str], seconds: float) -> AsyncGenerator[BareProcess, None]:
-        async with self._started(argv, self.facts.rights, seconds) as (channel, first):
-            yield BareProcess(channel, argv[0], self._host, seconds, first)
+        async with self._started(argv, self.facts.rights, seconds) as (channel, pid, first):
+            yield BareProcess(channel, pid, argv[0], self._host, seconds, first)
 
     @asynccontextmanager
     async def _started(
         self, argv: Sequence[str], rights: Rights, seconds: float
-    ) -> AsyncGenerator[tuple[Channel, bytes], None]:
-        """Start a command and wait for its mark; gives what came right after it, too."""
+    ) -> AsyncGenerator[tuple[Channel, int, bytes], None]:
+        """Start a command and wait for its mark; gives its process id, and what came right after the mark."""
         channel = await self._machine.start(["sh"])
         try:
             channel.write(command_line(argv, rights, seconds))
             try:
-                first = await asyncio.wait_for(_past_mark(channel), START_DEADLINE_S)
+                pid, first = await asyncio.wait_for(_past_mark(channel), START_DEADLINE_S)
             except asyncio.TimeoutError:
                 raise DeadlineExceeded(f"{argv[0]} did not start on {self._host}.") from None
-            yield channel, first
+            yield channel, pid, first
         finally:
             await channel.close()
 
@@ -116,7 +155,7 @@ class BareLine:
         """Keep a program running that answers pings, with the host's own clock."""
         while True:
             with suppress(HostError):
-                async with self._started(["sh", "-c", _ECHO], Rights.USER, FOLLOW_S) as (channel, _):
+                async with self._started(["sh", "-c", _ECHO], Rights.USER, FOLLOW_S) as (channel, _, _):
                     self._channel = channel
                     self.ping()
                     while line := await channel.read():
@@ -135,7 +174,9 @@ class BareLine:
 class BareProcess:
     """Implements `host.base.Process` over a channel."""
 
-    def __init__(self, channel: Channel, name: str, host: str, seconds: float, first: bytes) -> None:
+    def __init__(self, channel: Channel, pid: int, name: str, host: str, seconds: float, first: bytes) -> None:
+        self.pid = pid
+        self.ended = False
         self._channel = channel
         self._first = first
         self._name = name
@@ -149,7 +190,9 @@ class BareProcess:
             yield first
         while data := await self._channel.read():
             yield data
-        if await self._channel.wait() is None:
+        status = await self._channel.wait()
+        self.ended = True
+        if status is None:
             raise LinkLost(f"The link to {self._host} broke.")
 
     async def write(self, data: bytes) -> None:
@@ -163,7 +206,9 @@ class BareProcess:
 
     async def wait(self) -> Exit:
         """Wait for its end."""
-        return Exit(await self._channel.wait(), self._channel.stderr)
+        end = Exit(await self._channel.wait(), self._channel.stderr)
+        self.ended = True
+        return end
 
     async def complete(self, argv: tuple[str, ...], stdin: bytes) -> Completed:
         """Feed it, read it and wait for it. Raises CommandFailed, DeadlineExceeded, LinkLost."""
@@ -183,10 +228,10 @@ class BareProcess:
         return Completed(argv, end.status, b"".join(kept), end.stderr, truncated=size > KEPT_BYTES)
 
 
-async def _past_mark(channel: Channel) -> bytes:
-    """Read up to the mark, and return what came after it."""
+async def _past_mark(channel: Channel) -> tuple[int, bytes]:
+    """Read past the mark; returns the process id that stands behind it, and what came after."""
     data = b""
-    while MARK not in data:
+    while b"\n" not in data.partition(MARK)[2]:
         more = await channel.read()
         if not more:
             if await channel.wait() is None:
@@ -195,4 +240,5 @@ async def _past_mark(channel: Channel) -> bytes:
                 "The login shell does not start sh.", one_line(channel.stderr.decode(errors="replace"), 200)
             )
         data += more
-    return data.partition(MARK)[2]
+    pid, _, first = data.partition(MARK)[2].partition(b"\n")
+    return int(pid), first
