@@ -15,6 +15,7 @@ from specconsole.engine.health import Health
 from specconsole.host.simulated import ScaledClock, SimulatedHost, story
 from specconsole.ui.app import SpecConsole
 from specconsole.ui.feeds import HostFeeds
+from specconsole.ui.screens.confirm import ConfirmScreen
 
 HERE = Path(__file__).resolve().parent
 SPEED = 8.0
@@ -29,6 +30,11 @@ def serving(app: SpecConsole) -> bool:
     """Tokens flow, and speculation has counters."""
     window = app.engine.window if app.engine else None
     return bool(app.engine and app.engine.health is Health.ANSWERING and window and window.tokens_per_step)
+
+
+def asked(app: SpecConsole) -> bool:
+    """Others' requests run, so the console asks first."""
+    return isinstance(app.screen, ConfirmScreen)
 
 
 def measured(app: SpecConsole) -> bool:
@@ -62,10 +68,9 @@ async def picture(name: str, size: tuple[int, int], moments: list[tuple[Callable
 
 async def main() -> None:
     """All of them."""
-    await picture("dashboard-120x40", (120, 40), [(loading, "")])
-    await picture("serving-120x40", (120, 40), [(serving, "")])
-    await picture("dashboard-80x24", (80, 24), [(serving, "")])
-    await picture("bench-120x40", (120, 40), [(serving, "b"), (measured, "")])
+    await picture("loading", (120, 40), [(loading, "")])
+    await picture("serving", (80, 24), [(serving, "")])
+    await picture("bench", (120, 40), [(serving, "b"), (asked, "y"), (measured, "")])
 
 
 if __name__ == "__main__":

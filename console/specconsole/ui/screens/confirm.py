@@ -17,7 +17,7 @@ from specconsole.text import clean, one_line
 class ConfirmScreen(ModalScreen[bool]):
     """Answers True only to y; Enter, Esc and n are No."""
 
-    CSS_PATH = "prompt.tcss"
+    CSS_PATH = "confirm.tcss"
     BINDINGS: ClassVar = [Binding("y", "answer(True)", "yes"), Binding("n,escape,enter,q", "answer(False)", "no")]
 
     def __init__(self, consequence: str, question: str) -> None:
@@ -26,7 +26,7 @@ class ConfirmScreen(ModalScreen[bool]):
 
     def compose(self) -> ComposeResult:
         """The consequence, the question, the keys."""
-        with Vertical(id="prompt"):
+        with Vertical(id="confirm"):
             yield Static(Content(clean(self._consequence)), id="context")
             yield Static(Content(one_line(self._question)), id="question")
             yield Static(Content("y is yes; Enter, Esc and n are no"), id="hint")
