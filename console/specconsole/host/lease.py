@@ -23,6 +23,8 @@ NOISE_BYTES = 256 * 1024
 START_DEADLINE_S = 10.0
 END_WAIT_S = 2.0
 REASON_S = 0.2
+DEAD_S = 3.0
+"""Silence after which a goodbye is not waited for: the lease ends by its own clock."""
 
 
 class NotStarted(HostError):
@@ -98,8 +100,9 @@ class Lease:
     async def close(self) -> None:
         """Let the lease end its children and itself."""
         self.channel.close_input()
+        dead = self.clock.monotonic() - self.heard_at > DEAD_S
         with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self.channel.wait(), END_WAIT_S)
+            await asyncio.wait_for(self.channel.wait(), REASON_S if dead else END_WAIT_S)
         await self.channel.close()
         self._listener.cancel()
         with suppress(asyncio.CancelledError):

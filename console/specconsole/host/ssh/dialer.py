@@ -73,7 +73,7 @@ class SshDialer:
     async def dial(self) -> Line:
         """As `Dialer.dial`."""
         hops = await asyncio.to_thread(chain, self.where, self.way)
-        machine = SshMachine([Note("ssh", text) for hop in hops for text in hop.ignored])
+        machine = SshMachine([Note("ssh", text) for hop in hops for text in hop.ignored], self.clock)
         try:
             for hop in hops:
                 await self._connect(hop, machine)

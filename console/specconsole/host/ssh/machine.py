@@ -11,6 +11,7 @@ from typing import Any, cast
 import asyncssh
 from asyncssh.constants import OPEN_CONNECT_FAILED
 
+from specconsole.clock import Clock
 from specconsole.errors import LinkLost
 from specconsole.host.base import Endpoint
 from specconsole.host.channel import PIECE, Tail
@@ -22,6 +23,8 @@ from specconsole.text import one_line
 
 WINDOW = 4 * 1024 * 1024
 HANG_UP_S = 1.0
+OPEN_AGAIN_S = (0.1, 0.3, 0.9)
+"""Pauses before a session is asked for again."""
 
 
 class SshMachine:
@@ -29,8 +32,9 @@ class SshMachine:
 
     python = None
 
-    def __init__(self, notes: list[Note]) -> None:
+    def __init__(self, notes: list[Note], clock: Clock) -> None:
         self._notes = notes
+        self._clock = clock
         self._connections: list[tuple[asyncssh.SSHClientConnection, Client]] = []
         self._wakers: list[asyncio.Task[None]] = []
 
@@ -56,15 +60,27 @@ class SshMachine:
 
     @property
     def _connection(self) -> asyncssh.SSHClientConnection:
+        if not self._connections:
+            raise LinkLost("The link is closed.")
         return self._connections[-1][0]
 
     async def start(self, argv: Sequence[str]) -> SshChannel:
         """Start a command; raises LinkLost."""
+        for patience in OPEN_AGAIN_S:
+            try:
+                return await self._start(argv)
+            except asyncssh.ChannelOpenError:  # noqa: PERF203  three tries
+                # With MaxSessions 1 the session before this one may not be quite gone.
+                await self._clock.sleep(patience)
+            except (asyncssh.Error, OSError) as error:
+                raise LinkLost("The link broke.", one_line(str(error), 200)) from error
         try:
-            process = await self._connection.create_process(shlex.join(argv), encoding=None, window=WINDOW)
+            return await self._start(argv)
         except (asyncssh.Error, OSError) as error:
-            raise LinkLost("The host starts nothing.", one_line(str(error), 200)) from error
-        return SshChannel(process)
+            raise LinkLost("The host opens no session.", one_line(str(error), 200)) from error
+
+    async def _start(self, argv: Sequence[str]) -> SshChannel:
+        return SshChannel(await self._connection.create_process(shlex.join(argv), encoding=None, window=WINDOW))
 
     async def connect(self, endpoint: Endpoint) -> Streams:
         """Open a channel to a server; raises ConnectionRefusedError, NotForwarded, LinkLost."""
@@ -97,12 +113,16 @@ class SshMachine:
         for waker in self._wakers:
             waker.cancel()
         await asyncio.gather(*self._wakers, return_exceptions=True)
-        for connection, _ in reversed(self._connections):
-            connection.close()
-            with suppress(asyncio.TimeoutError, asyncssh.Error, OSError):
-                await asyncio.wait_for(connection.wait_closed(), HANG_UP_S)
-            connection.abort()
+        connections = [connection for connection, _ in reversed(self._connections)]
         self._connections.clear()
+        for connection in connections:
+            connection.close()
+        ends = [asyncio.create_task(connection.wait_closed()) for connection in connections]
+        if ends:
+            await asyncio.wait(ends, timeout=HANG_UP_S)
+        for connection in connections:
+            connection.abort()
+        await asyncio.gather(*ends, return_exceptions=True)
 
 
 async def _wake(connection: asyncssh.SSHClientConnection) -> None:
