@@ -24,6 +24,9 @@ class BenchApp(LiveApp):
     bench_error: var[str] = var("")
     """Why it could not be run, in a sentence."""
 
+    measuring: var[bool] = var(False, bindings=True)
+    """A run is under way."""
+
     _cancel: asyncio.Event | None = None
     """Ends the run that is under way; None: none is."""
 
@@ -36,9 +39,7 @@ class BenchApp(LiveApp):
 
     def action_bench_stop(self) -> None:
         """End the run; what was measured is kept."""
-        if self._cancel is None:
-            self.tell("No benchmark is running.")
-        else:
+        if self._cancel is not None:
             self._cancel.set()
             self.tell("Ending the run; what was measured is kept.")
 
@@ -46,6 +47,10 @@ class BenchApp(LiveApp):
         """Show one of the main screens."""
         if self.current_mode != mode:
             self.switch_mode(mode)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A run can be ended only while there is one."""
+        return (action != "bench_stop" or self.measuring) and super().check_action(action, parameters)
 
     def obstacle(self) -> str:
         """Why nothing can be measured now, in a sentence; "" when it can."""
@@ -64,11 +69,12 @@ class BenchApp(LiveApp):
         if others and not await self.push_screen_wait(_consequence(unit, others)):
             return
         self._cancel, self.bench, self.bench_error = asyncio.Event(), None, ""
+        self.measuring = True
         self.action_show("bench")
         try:
             await self._run(unit, self._cancel)
         finally:
-            self._cancel = None
+            self._cancel, self.measuring = None, False
 
     async def _run(self, unit: Unit, cancel: asyncio.Event) -> None:
         source = Source(
