@@ -71,10 +71,8 @@ class BenchApp(LiveApp):
         self._cancel, self.bench, self.bench_error = asyncio.Event(), None, ""
         self.measuring = True
         self.action_show("bench")
-        try:
-            await self._run(unit, self._cancel)
-        finally:
-            self._cancel, self.measuring = None, False
+        await self._run(unit, self._cancel)  # cancelled only with the app, which has no screen left to tell
+        self._cancel, self.measuring = None, False
 
     async def _run(self, unit: Unit, cancel: asyncio.Event) -> None:
         source = Source(
