@@ -34,6 +34,7 @@ async def test_commands_streams_and_files(server: Running, own_home: Path, tmp_p
     try:
         facts = await host.up()
         assert facts.python
+        assert server.rules.connections[0].get_extra_info("recv_cipher") == "aes128-gcm@openssh.com", "the fastest one"
         assert (await host.run(["printf", "%s|", "a b", "c'd", "e\\f", "!g\n"])).text == "a b|c'd|e\\f|!g\n|"
         await host.send_file(str(tmp_path / "x"), b"y")
         assert (tmp_path / "x").read_bytes() == b"y"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
@@ -114,6 +115,23 @@ async def test_a_password_is_asked_for_by_user_and_host(own_home: Path) -> None:
         assert await works(host_at(server, asker, own_home))
         assert (asker.asked[0].text, asker.asked[0].secret) == (f"Password of ops@127.0.0.1:{server.port}", True)
         assert "Authorised use only." in asker.asked[0].context
+
+
+async def test_no_answer_reaches_a_log(own_home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    save(own_home, SECOND, "id_ed25519", "open-sesame")
+    rules = Rules(user_keys=[MINE], password="sesame", challenge={"Code: ": "314159"})
+    async with running(rules) as server:
+        asker = Script("open-sesame", "314159")
+        host = host_at(server, asker, own_home)
+        rules.user_keys.append(SECOND)
+        assert await works(host)
+        rules.user_keys.clear()
+        assert await works(host_at(server, Script("314159"), own_home))
+        rules.challenge.clear()
+        assert await works(host_at(server, Script("sesame"), own_home))
+    assert "Auth" in caplog.text, "the library's own log is looked at"
+    assert not [secret for secret in ("sesame", "314159") if secret in caplog.text]
 
 
 async def test_three_wrong_passwords_are_the_end(own_home: Path) -> None:
