@@ -157,6 +157,7 @@ class FakeHost:
     """What `send_file` wrote."""
     processes: list[FakeProcess] = field(default_factory=list)
     """Every process that was started, in order."""
+    retries: int = 0
 
     def __post_init__(self) -> None:
         self._answers: list[tuple[str, Answer]] = []
@@ -224,6 +225,9 @@ class FakeHost:
 
     async def close(self) -> None:
         self.set_link(LinkKind.CLOSED)
+
+    def retry(self) -> None:
+        self.retries += 1
 
     async def up(self) -> HostFacts:
         watch = self.links()

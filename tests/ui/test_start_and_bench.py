@@ -13,6 +13,7 @@ from specconsole.bench.spec import BenchSpec
 from specconsole.bench.stats import Result
 from specconsole.engine.health import Health
 from specconsole.errors import CommandFailed
+from specconsole.host.base import LinkKind
 from specconsole.load.attempt import Stage
 from specconsole.logs.record import Kind
 from specconsole.ui.screens.bench import BenchScreen
@@ -185,3 +186,18 @@ async def test_read_only_has_no_benchmark(make_scene: Callable[..., Scene]) -> N
         assert isinstance(scene.app.screen, DashboardScreen)
         assert "bench" not in scene.feeds.opened
         assert "benchmark" not in str(scene.app.screen.query_one("Footer").render_line(0).text)
+
+
+async def test_r_asks_a_host_that_refused_once_more_and_all_begins_anew(scene: Scene) -> None:
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await start(scene, pilot, "r")
+        assert scene.host.retries == 0, "the link stands"
+        scene.host.set_link(LinkKind.REFUSED, reason="The password was refused.")
+        await start(scene, pilot, "r")
+        assert scene.host.retries == 1
+        before = scene.feeds.opened.count("fleets")
+        scene.host.set_link(LinkKind.CONNECTING)
+        await scene.settle(pilot)
+        scene.host.set_link(LinkKind.UP)
+        await scene.settle(pilot)
+        assert scene.feeds.opened.count("fleets") == before + 1

@@ -189,6 +189,10 @@ class Host(Protocol):
         """End the lease and the link; nothing of ours stays on the host."""
         ...
 
+    def retry(self) -> None:
+        """Try now: after a refusal nothing else does, and after a loss nobody has to wait for the next attempt."""
+        ...
+
     async def up(self) -> HostFacts:
         """Wait until the link is up; raises LinkRefused when it was refused or closed for good."""
         ...

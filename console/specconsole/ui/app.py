@@ -13,7 +13,7 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 
 from specconsole.clock import Clock
-from specconsole.host.base import Host
+from specconsole.host.base import Host, LinkKind
 from specconsole.ui import keys, memory, theme
 from specconsole.ui.benching import BenchApp
 from specconsole.ui.fault import FaultLog
@@ -129,7 +129,9 @@ class SpecConsole(BenchApp):
         self.select(message.key)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Nothing that changes a read-only host is offered."""
+        """Nothing that changes a read-only host is offered, and no retry where the link stands."""
+        if action == "retry" and (self.link is None or self.link.kind not in (LinkKind.LOST, LinkKind.REFUSED)):
+            return False
         return not keys.hidden(action, self.read_only) and super().check_action(action, parameters)
 
     def handle_bindings_clash(self, clashed_bindings: set[Binding], node: DOMNode) -> None:  # noqa: ARG002  Textual's
@@ -145,6 +147,10 @@ class SpecConsole(BenchApp):
 
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen.about(self.screen))
+
+    def action_retry(self) -> None:
+        """Try to reach the host now."""
+        self.host.retry()
 
     def action_next_theme(self) -> None:
         """Go on to the next theme."""

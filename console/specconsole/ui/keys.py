@@ -59,6 +59,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.quit", "q", "quit", "Leave the console; nothing of ours stays on the host", "quit", footer=0),
     Command("app.palette", "colon,ctrl+p", "commands", "Find a command by its name", "command_palette", footer=2),
     Command("app.theme", "t", "theme", "Next theme; it is remembered", "next_theme", footer=3),
+    Command("link.retry", "r", "try again", "Ask a host that was lost or has refused us once more", "retry", footer=0),
     Command("screen.dashboard", "1", "dashboard", "Show the dashboard", "show('dashboard')", footer=5),
     Command("screen.bench", "3", "benchmark", "Show the last benchmark of this session", "show('bench')", footer=5),
     Command(

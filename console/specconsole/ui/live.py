@@ -16,7 +16,7 @@ from specconsole.gpu.fault import Fault, FaultWatch
 from specconsole.gpu.history import Column, History
 from specconsole.gpu.history import key as gpu_key
 from specconsole.gpu.sample import Fleet
-from specconsole.host.base import Host, Link
+from specconsole.host.base import Host, Link, LinkKind
 from specconsole.load.attempt import Attempt
 from specconsole.logs.buffer import LogBuffer
 from specconsole.logs.record import LogRecord
@@ -43,7 +43,7 @@ class LiveApp(App[None]):
     """What the user typed to get here."""
     read_only: var[bool] = var(False, bindings=True)
     """Nothing that changes the host is offered."""
-    link: var[Link | None] = var(None)
+    link: var[Link | None] = var(None, bindings=True)
     """The state of the link; None before it is known."""
     feeds: var[dict[str, Feed]] = var({})
     """The state of each source: gpus, units, log, engine."""
@@ -103,6 +103,7 @@ class LiveApp(App[None]):
         self._engine_of: tuple[object, ...] = ()
         self._start: Follower | None = None
         self._log_of: frozenset[str] = frozenset()
+        self._refused = False
 
     def on_mount(self) -> None:
         """Say who and where before anything else is painted."""
@@ -116,6 +117,11 @@ class LiveApp(App[None]):
         self.set_interval(TICK_S, self.tick)
         self.sources.sample(self.interval_s, ())
         self.follow("link", self.sources.links, self._take_link)
+        self._follow_host()
+
+    def _follow_host(self) -> None:
+        """Follow everything but the link; what was followed before is let go of."""
+        self._engine_of, self._log_of = (), frozenset()
         self.follow("gpus", self.sources.fleets, self._take_fleet)
         self.follow("units", self.sources.units, self._take_units)
 
@@ -155,6 +161,10 @@ class LiveApp(App[None]):
     def _take_link(self, link: Link) -> None:
         self.now = max(self.now, self.clock.monotonic())
         self.link = link
+        # A refusal ends what follows the host; once it lets us in again, all of it begins anew.
+        if self._refused and link.kind is LinkKind.UP:
+            self._follow_host()
+        self._refused = link.kind is LinkKind.REFUSED or (self._refused and link.kind is not LinkKind.UP)
         self._derive()
 
     def _take_fleet(self, fleet: Fleet) -> None:

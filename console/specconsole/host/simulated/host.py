@@ -102,6 +102,9 @@ class SimulatedHost:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    def retry(self) -> None:
+        """A replay is never refused."""
+
     async def up(self) -> HostFacts:
         """Wait until the link is up."""
         watch = self.links()
