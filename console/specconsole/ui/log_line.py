@@ -54,11 +54,13 @@ def draw(record: LogRecord, part: int, cells: int, aside: int, stamp: Stamp) -> 
     """
     sign, ink = glyph(record)
     wide = cells >= _WHO_FROM
-    head: Row = ((" " * HEAD if part else f"{stamp(record.at)} {sign} ", "muted"),)
-    if not part:
-        head = ((stamp(record.at), "muted"), (f" {sign} ", ink))
-    if wide:
-        head += ((("" if part else who(record)).ljust(_WHO), "muted"),)
+    name = who(record).ljust(_WHO) if wide and not part else " " * _WHO if wide else ""
+    if part:
+        head: Row = ((" " * HEAD + name, "muted"),)
+    elif sign == " ":
+        head = ((f"{stamp(record.at)}   {name}", "muted"),)
+    else:
+        head = ((stamp(record.at), "muted"), (f" {sign} ", ink), *(((name, "muted"),) if name else ()))
     room = cells - HEAD - (_WHO if wide else 0)
     line = line_of(record, part)
     if record.folded and not part:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from specconsole.logs.buffer import Filter, LogBuffer
 from specconsole.logs.record import Level, LogRecord
@@ -42,7 +41,8 @@ class LogWindow:
         self._dropped = 0
         """The ordinal of the first chosen record that is held."""
         self._scanned = buffer.first
-        self._record = lru_cache(512)(self._read)
+        self._records: dict[int, LogRecord] = {}
+        """What was read last, by number; reading a page at once costs a tenth of reading it record by record."""
         self._top = (0, 0)
         self._seen_end = 0
 
@@ -150,13 +150,30 @@ class LogWindow:
         return (start, min(start + len(shown) / total, 1.0))
 
     def _at(self, ordinal: int) -> LogRecord:
-        return self._record(self._number(ordinal))
+        number = self._number(ordinal)
+        record = self._records.get(number)
+        if record is None:
+            self._fetch(ordinal)
+            record = self._records[number]
+        return record
+
+    def _fetch(self, ordinal: int) -> None:
+        """Read a page of records around one."""
+        around = self._chosen[
+            max(ordinal - self.height, self._dropped) - self._base : ordinal + self.height - self._base
+        ]
+        missing = [number for number in around if number not in self._records]
+        if len(self._records) > 8 * len(around):
+            self._records.clear()
+            missing = around
+        first = missing[0]
+        for number, after in zip(missing, [*missing[1:], -1], strict=True):
+            if after != number + 1:
+                self._records |= {record.seq: record for record in self.buffer.get(first, number + 1)}
+                first = after
 
     def _number(self, ordinal: int) -> int:
         return self._chosen[ordinal - self._base]
-
-    def _read(self, number: int) -> LogRecord:
-        return self.buffer.get(number, number + 1)[0]
 
     def _walk(self, place: tuple[int, int]) -> Iterator[tuple[int, int]]:
         ordinal, part = place

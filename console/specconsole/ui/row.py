@@ -45,7 +45,7 @@ _LEVELS = "▁▂▃▄▅▆▇█"
 
 def width(row: Iterable[Run]) -> int:
     """Cells that a row takes; wide characters take two."""
-    return sum(cell_len(text) for text, _ in row)
+    return sum([len(text) if text.isascii() else cell_len(text) for text, _ in row])
 
 
 def plain(row: Iterable[Run]) -> str:
@@ -71,9 +71,16 @@ def cut(row: Iterable[Run], cells: int) -> Row:
 
 def fill(row: Iterable[Run], cells: int, ink: str = "text") -> Row:
     """Bring a row to exactly `cells`: cut with an ellipsis, or padded at its end."""
-    row = cut(row, cells)
+    row = tuple(row)
     missing = cells - width(row)
-    return (*row, (" " * missing, ink)) if missing > 0 else row
+    if missing < 0:
+        row = cut(row, cells)
+        missing = cells - width(row)
+    if missing <= 0:
+        return row
+    if row and row[-1][1] == ink:  # one run less to draw
+        return (*row[:-1], (row[-1][0] + " " * missing, ink))
+    return (*row, (" " * missing, ink))
 
 
 def apart(left: Iterable[Run], right: Iterable[Run], cells: int, between: str = " ", ink: str = "text") -> Row:

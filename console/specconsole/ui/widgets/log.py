@@ -12,7 +12,7 @@ from textual.widget import Widget
 from specconsole import text
 from specconsole.logs.buffer import Filter, LogBuffer
 from specconsole.ui import keys
-from specconsole.ui.freshness import Feed, Freshness, judge, log_feed, whole
+from specconsole.ui.freshness import Feed, Freshness, log_feed, whole
 from specconsole.ui.log_line import Stamp
 from specconsole.ui.log_window import LogWindow
 from specconsole.ui.row import Row, fitting
@@ -70,9 +70,9 @@ class LogPane(Pane):
     def _moved(self) -> None:
         self.redraw()
 
-    def freshness(self) -> Freshness:
-        """How old the selected unit's log is."""
-        return judge(self.feeds.get(log_feed(self.selected), Feed()), self.link, self.now)
+    def feed(self, feeds: dict[str, Feed]) -> Feed:
+        """The feed of the selected unit's log."""
+        return feeds.get(log_feed(self.selected), Feed())
 
     def summary(self, fresh: Freshness) -> Row:
         """Whose log, what it holds, and whether it follows."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from rich.segment import Segment
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
 from specconsole.ui import log_line
 from specconsole.ui.log_window import Line, LogWindow
-from specconsole.ui.row import fill
 from specconsole.ui.widgets.rows import Inked
 
 REPAINT_S = 0.05
 """The least time between two repaints caused by new lines."""
+POURING_S = 0.1
+"""The same where each brings a whole new page: nobody reads that, and a slow link must carry it."""
 _ASIDE = 16
 """Cells that one step to the side moves."""
 _WHEEL = 3
@@ -60,9 +62,11 @@ class LogView(Inked):
             self._missed = True
             return
         self._waiting = True
-        self.set_timer(REPAINT_S, self._rested)
+        before = self.window.end if self.window is not None else 0
         if self.window is not None and self.window.sync():
             self._show()
+        pours = self.window is not None and self.window.end - before >= self.size.height
+        self.set_timer(POURING_S if pours else REPAINT_S, self._rested)
 
     def _rested(self) -> None:
         self._waiting = False
@@ -95,14 +99,14 @@ class LogView(Inked):
         self.post_message(self.Moved())
 
     def _draw(self, line: Line, cells: int, aside: int) -> Strip:
-        row = log_line.draw(line.record, line.part, cells, aside, self._stamp)
-        return self.strip(fill(row, cells), cells)
+        return self.strip(log_line.draw(line.record, line.part, cells, aside, self._stamp), cells)
 
     def line(self, y: int) -> Strip:
         """One line of the view, with its cell of the scroll bar; drawn once until the view changes."""
         strip, cells = self._strips.get(y), self.size.width
         if strip is None or strip.cell_length != cells:
-            strip = self._strips[y] = Strip.join([self._text(y, cells - 1), self.strip((self._bar_cell(y),), 1)])
+            mark, ink = self._bar_cell(y)
+            strip = self._strips[y] = Strip([*self._text(y, cells - 1), Segment(mark, self.ink(ink))], cells)
         return strip
 
     def _text(self, y: int, cells: int) -> Strip:

@@ -65,8 +65,17 @@ class Pane(Vertical, Covered, can_focus=True):
 
     def on_mount(self) -> None:
         """Draw whenever something that is shown changes."""
-        for name in ("link", "feeds", "now", "has_focus", *self.INPUTS):
+        for name in ("link", "now", "has_focus", *self.INPUTS):
             self.watch(self, name, self.redraw)
+        self.watch(self, "feeds", self._feeds_changed)
+
+    def _feeds_changed(self, old: dict[str, Feed], new: dict[str, Feed]) -> None:
+        if self.feed(old) != self.feed(new):
+            self.redraw()
+
+    def feed(self, feeds: dict[str, Feed]) -> Feed:
+        """The feed that this pane's data comes from."""
+        return feeds.get(self.FEED, Feed())
 
     def on_resize(self, _event: events.Resize) -> None:
         """Draw for the new size."""
@@ -89,7 +98,7 @@ class Pane(Vertical, Covered, can_focus=True):
 
     def freshness(self) -> Freshness:
         """How old this pane's data is."""
-        return judge(self.feeds.get(self.FEED, Feed()), self.link, self.now)
+        return judge(self.feed(self.feeds), self.link, self.now)
 
     def summary(self, _fresh: Freshness) -> Row:
         """What stands beside the name; nothing unless a subclass says."""

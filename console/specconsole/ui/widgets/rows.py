@@ -35,7 +35,8 @@ class Covered(Widget):
 class Inked(Widget):
     """A widget that draws with named inks; it overrides `render_lines`, which is four times cheaper than the style cache.
 
-    The price: no border, padding or opacity of its own, and the line filters (NO_COLOR, ANSI themes) are applied here.
+    The price: no border, padding or opacity of its own, and the line filters (NO_COLOR, ANSI themes) are applied here,
+    to the inks.
     Inks come straight from the theme: as component classes they made each change of focus cost 100 ms.
     """
 
@@ -48,7 +49,10 @@ class Inked(Widget):
         """The style of an ink under the present theme."""
         style = self._inks.get(name)
         if style is None:
-            style = self._inks[name] = theme.ink(name, self.app.theme_variables, self.background)
+            plain_ink = Strip([Segment("x", theme.ink(name, self.app.theme_variables, self.background))], 1)
+            for line_filter in self.get_line_filters():  # they look at styles alone, so once an ink is enough
+                plain_ink = plain_ink.apply_filter(line_filter, self.background)
+            style = self._inks[name] = next(iter(plain_ink)).style or Style.null()
         return style
 
     @property
@@ -72,10 +76,8 @@ class Inked(Widget):
         return self.line(y)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """The lines that a repaint asks for, filtered as the app wants them."""
+        """The lines that a repaint asks for."""
         strips = [self.line(y) for y in crop.line_range]
-        for line_filter in self.get_line_filters():
-            strips = [strip.apply_filter(line_filter, self.background) for strip in strips]
         if crop.column_span != (0, self.size.width):
             strips = [strip.crop(crop.x, crop.right) for strip in strips]
         return strips
