@@ -138,7 +138,9 @@ def ours(host: LabHost, but: Sequence[str] = ()) -> list[str]:
 def agent(folder: Path, *keys: Path) -> Iterator[str]:
     """Run an agent of OpenSSH that holds these keys; yields the path of its socket."""
     path = folder / "agent"
-    running = subprocess.Popen(["ssh-agent", "-D", "-a", str(path)], stdout=subprocess.DEVNULL)
+    # The agent ends with the command that it is given, and that one with us, however we end.
+    command = ("setpriv", "--pdeathsig", "KILL", "sleep", "600")
+    running = subprocess.Popen(["ssh-agent", "-a", str(path), *command], stdout=subprocess.DEVNULL)
     try:
         while not path.exists():
             assert running.poll() is None

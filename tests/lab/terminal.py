@@ -29,7 +29,9 @@ class Terminal:
     def __enter__(self) -> Terminal:
         console = shlex.join([sys.executable, "-m", "specconsole", *self.words])
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "console"), "LC_ALL": "C.UTF-8"}
-        command = f"{console}; echo it ended with $?; sleep 600"
+        # tmux's server is nobody's child: without this one it would outlive tests that were killed.
+        watch = f"while kill -0 {os.getpid()} 2>/dev/null; do sleep 1; done; tmux -L {self._server} kill-server"
+        command = f"( {watch} ) & {console}; echo it ended with $?; sleep 600"
         self._tmux("new-session", "-d", "-x", self.size[0], "-y", self.size[1], command, environment=environment)
         return self
 

@@ -97,7 +97,7 @@ async def test_the_doctor_s_commands_mend_what_they_are_for(make_host: MakeHost,
         "rights": "limited",
     }
     for name in ("journal", "journal kept", "rights"):
-        host.run(before[name]["fix"].replace("sudo tee", "tee"))
+        host.run(before[name]["fix"].removeprefix("as root: "))
     after = checks(desk.json("doctor", "guest", status=1))  # still no GPU
     assert {after[name]["level"] for name in ("journal", "journal kept", "rights")} == {"ok"}
 
