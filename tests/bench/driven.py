@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,17 +15,6 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 CODE = "import json,sys; from specconsole.remote.drive import main; sys.exit(main(json.loads(sys.argv[1])))"
 Event = dict[str, Any]
-
-
-def pythons() -> list[str]:
-    """This interpreter, and the oldest of 3.8 and 3.9 that is here."""
-    found = [sys.executable]
-    for version in ("3.8", "3.9"):
-        homes = sorted(Path("/root/.pyenv/versions").glob(f"{version}.*/bin/python{version}"))
-        path = str(homes[0]) if homes else shutil.which(f"python{version}")
-        if path and subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode == 0:
-            return [*found, path]
-    return found
 
 
 class Driven:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.bench.driven import Driven, Event, drive, pythons, request
+from tests.bench.driven import Driven, Event, drive, request
 from tests.bench.scripted import (
     CHUNKED,
     DONE,
@@ -26,6 +26,7 @@ from tests.bench.scripted import (
     self_made_certificate,
     usage,
 )
+from tests.pythons import interpreters
 
 COUNTS = (1, 3, 6, 1, 2)
 COLD: dict[str, Any] = {"warmup": 0}
@@ -41,7 +42,7 @@ def counts(result: Event) -> list[int | None]:
     return [tokens for _, tokens in result["chunks"]]
 
 
-@pytest.mark.parametrize("python", pythons())
+@pytest.mark.parametrize("python", interpreters())
 def test_a_stream_of_multi_token_chunks(python: str) -> None:
     with ScriptedServer([reply(COUNTS)]) as server:
         driven = drive({"endpoint": server.endpoint, **COLD}, request(), key="sesame", python=python)
@@ -210,7 +211,7 @@ def test_token_ids_are_kept() -> None:
 
 def test_tls_with_a_certificate_that_nobody_signed(tmp_path: Path) -> None:
     with ScriptedServer([reply(COUNTS)], tls=self_made_certificate(tmp_path)) as server:
-        for python in pythons():
+        for python in interpreters():
             driven = drive({"endpoint": server.endpoint, **COLD}, request(), python=python)
             assert driven.named("result")[0]["error"] == ""
             assert counts(driven.named("result")[0]) == [1, 4, 10, 11, 13]

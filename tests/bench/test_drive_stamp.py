@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from specconsole.remote.drive_stamp import SO_TIMESTAMPNS, STEADY_NS, Ancillary, arrival_ns, corrected
-from tests.bench.driven import Driven, drive, pythons, request
+from tests.bench.driven import Driven, drive, request
 from tests.bench.scripted import (
     CHUNKED,
     DONE,
@@ -25,6 +25,7 @@ from tests.bench.scripted import (
     self_made_certificate,
     usage,
 )
+from tests.pythons import interpreters
 
 WALL = 1_700_000_000_000_000_000
 
@@ -33,7 +34,7 @@ def told(wall_ns: int) -> Ancillary:
     return [(socket.SOL_SOCKET, SO_TIMESTAMPNS, struct.pack("@ll", *divmod(wall_ns, 1_000_000_000)))]
 
 
-@pytest.mark.parametrize("python", pythons())
+@pytest.mark.parametrize("python", interpreters())
 def test_a_chunk_that_comes_while_we_stand_still_has_its_own_time(python: str) -> None:
     go, over, times = threading.Event(), threading.Event(), {}
 

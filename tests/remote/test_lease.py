@@ -22,9 +22,9 @@ from specconsole.host.channel import LocalChannel
 from specconsole.host.lease import Lease, NotStarted
 from specconsole.host.leased import WINDOW
 from specconsole.remote.loader import PACKAGE, prologue
+from tests.pythons import interpreters
 
-OLD = sorted(str(path) for path in Path("/root/.pyenv/versions").glob("3.8.*/bin/python3.8"))
-PYTHONS = [sys.executable, *OLD[:1]]
+PYTHONS = interpreters()
 
 
 @asynccontextmanager

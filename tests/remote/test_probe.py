@@ -17,8 +17,9 @@ from specconsole.remote import probe_gpm
 from specconsole.remote.probe import Control, Probe
 from specconsole.remote.probe_gpu import Gpus
 from specconsole.remote.probe_unit import Units
+from tests.pythons import interpreters
 from tests.remote.fake_nvml import FakeNvml, error, h200, with_gpm
-from tests.remote.pythons import interpreters, run_remote
+from tests.remote.pythons import run_remote
 
 
 def probe(*cards: Any, **arguments: Any) -> Probe:

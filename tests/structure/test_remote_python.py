@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import ast
-import shutil
 import subprocess
 from pathlib import Path
 
+from tests.pythons import oldest
+
 ROOT = Path(__file__).resolve().parents[2]
 REMOTE = sorted((ROOT / "console" / "specconsole" / "remote").glob("*.py"))
-
-
-def old_python() -> str | None:
-    for version in ("3.8", "3.9", "3.10"):
-        found = shutil.which(f"python{version}")
-        pyenv = sorted(Path("/root/.pyenv/versions").glob(f"{version}.*/bin/python{version}"))
-        if found and subprocess.run([found, "-c", ""], capture_output=True).returncode == 0:
-            return found
-        if pyenv:
-            return str(pyenv[0])
-    return None
 
 
 def test_remote_is_written_in_the_grammar_of_3_8() -> None:
@@ -28,7 +18,7 @@ def test_remote_is_written_in_the_grammar_of_3_8() -> None:
 
 
 def test_remote_imports_on_the_oldest_python_here() -> None:
-    python = old_python()
+    python = oldest()
     assert python, "no Python of 3.8 to 3.10 on this machine"
     names = [f"specconsole.remote.{path.stem}" for path in REMOTE if path.stem != "__init__"]
     stubs = "import sys, types\n" + "".join(
