@@ -366,3 +366,35 @@ async def test_a_burst_is_painted_once_in_a_while(scene: Scene) -> None:
         await pilot.pause(0.2)
         assert len(painted) < 20
         assert "burst 199" in text(scene)
+
+
+async def test_a_click_focuses_a_pane(scene: Scene) -> None:
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await start(scene, pilot)
+        for name in ("GPUs", "engine", "units", "log"):
+            await pilot.click(pane(scene, name), offset=(8, 1))
+            await scene.settle(pilot)
+            assert scene.app.focused is pane(scene, name)
+
+
+async def test_a_fault_of_ours_ends_in_one_sentence(
+    make_scene: Callable[..., Scene], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scene = make_scene(state=tmp_path).fill()
+
+    def fail() -> None:
+        secret = "s3cret"  # noqa: F841  a traceback with values would show it
+        raise ZeroDivisionError("[/boom]")
+
+    async def run() -> None:
+        async with scene.app.run_test(size=(120, 40)) as pilot:
+            await start(scene, pilot)
+            scene.app.call_later(fail)
+            await scene.settle(pilot)
+
+    with pytest.raises(ZeroDivisionError):
+        await run()
+    said = capsys.readouterr().err
+    assert "The console failed: ZeroDivisionError: [/boom]." in " ".join(said.split())
+    assert "s3cret" not in said
+    assert "Traceback" in (tmp_path / "specconsole.log").read_text()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from rich.text import Text
 from textual.app import App
 from textual.reactive import var
 
@@ -134,6 +135,11 @@ class LiveApp(App[None]):
         """Show a notice; its text is never markup."""
         level: Any = severity
         self.notify(one_line(said), severity=level, markup=False, timeout=8)
+
+    def _fatal_error(self) -> None:
+        """Leave with one sentence; Textual would print the values of all variables, with what the host said in them."""
+        error = self._exception
+        self.panic(Text(one_line(self._faults.write("The console failed", error)) if error else "The console failed."))
 
     def follow(self, name: str, open_source: Callable[[], Any], take: Callable[[Any], None]) -> None:
         """Follow a source as a worker of its own group; a second one of that name takes the place of the first."""

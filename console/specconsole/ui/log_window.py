@@ -6,6 +6,7 @@ Ordinals count the chosen records from the first one that was ever held; they st
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ class LogWindow:
         self.wanted = wanted
         self.height = 1
         self.following = True
-        self._chosen: list[int] = []
+        self._chosen = array("Q")
         """Numbers of the chosen records; the first ones may have fallen off."""
         self._base = 0
         """The ordinal of `_chosen[0]`."""
@@ -75,7 +76,7 @@ class LogWindow:
             del self._chosen[: self._dropped - self._base]
             self._base = self._dropped
         for numbers in buffer.select(self.wanted, self._scanned):
-            self._chosen += numbers
+            self._chosen.extend(numbers)
         self._scanned = buffer.next
         if self.following:
             self._to_end()
@@ -165,7 +166,7 @@ class LogWindow:
         missing = [number for number in around if number not in self._records]
         if len(self._records) > 8 * len(around):
             self._records.clear()
-            missing = around
+            missing = list(around)
         first = missing[0]
         for number, after in zip(missing, [*missing[1:], -1], strict=True):
             if after != number + 1:

@@ -1,0 +1,106 @@
+"""What the screen asks of the domain for one host: where each log goes on, what is sampled, which key is used."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from specconsole.engine.key import ApiKey
+from specconsole.errors import LinkLost
+from specconsole.host.base import Endpoint
+from specconsole.logs import journal
+from specconsole.logs.journal import Begin
+from specconsole.logs.record import Kind, LogRecord
+from specconsole.service import secret
+from specconsole.service.unit import Unit
+from specconsole.ui.feeds import PAST_LINES, HostFeeds
+from tests.fakes import FakeHost
+from tests.ui.scene import BASE, engine, record, unit
+
+
+@pytest.fixture
+def feeds() -> HostFeeds:
+    host = FakeHost()
+    return HostFeeds(host, host.clock, None, {})
+
+
+class Journal:
+    """Stands for `logs.journal.follow`: each opening yields the next list of batches, then fails."""
+
+    def __init__(self, *openings: list[list[LogRecord]]) -> None:
+        self.openings = list(openings)
+        self.begins: list[Begin] = []
+
+    async def follow(self, *_: Any, begin: Begin, **__: Any) -> AsyncGenerator[list[LogRecord], None]:
+        self.begins.append(begin)
+        for batch in self.openings.pop(0):
+            yield batch
+        raise LinkLost("cut")
+
+
+async def read(feeds: HostFeeds, one: Unit) -> list[LogRecord]:
+    """All that comes until the journal fails."""
+    found: list[LogRecord] = []
+    async with aclosing(feeds.log(one)) as batches:
+        with suppress(LinkLost):
+            async for batch in batches:
+                found += batch
+    return found
+
+
+async def test_a_log_opened_again_goes_on_where_it_was(feeds: HostFeeds, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [record(i, f"line {i}", cursor=f"c{i}") for i in range(5)]
+    played = Journal([lines[:2], lines[2:3]], [lines[2:]])
+    monkeypatch.setattr(journal, "follow", played.follow)
+    assert await read(feeds, unit()) == lines[:3]
+    assert await read(feeds, unit()) == lines[3:], "the record at the cursor came before"
+    assert played.begins == [Begin(lines=PAST_LINES), Begin(cursor="c2")]
+
+
+async def test_logs_of_units_are_apart(feeds: HostFeeds, monkeypatch: pytest.MonkeyPatch) -> None:
+    played = Journal([[record(0, "a", cursor="c0")]], [[record(0, "b", cursor="c1")]])
+    monkeypatch.setattr(journal, "follow", played.follow)
+    await read(feeds, unit())
+    await read(feeds, unit("other.service"))
+    assert played.begins == [Begin(lines=PAST_LINES)] * 2
+
+
+async def test_a_log_file_opened_again_shows_the_gap(feeds: HostFeeds, monkeypatch: pytest.MonkeyPatch) -> None:
+    played = Journal([[record(0, "a")]], [[record(1, "b")]])
+    monkeypatch.setattr(journal, "follow", played.follow)
+    one = unit()
+    one = replace(one, serving=replace(one.serving, log_file="/var/log/vllm.log"))
+    assert [line.text for line in await read(feeds, one)] == ["a"]
+    again = await read(feeds, one)
+    assert [line.kind for line in again] == [Kind.GAP, Kind.LINE]
+    assert again[0].unit == BASE
+    assert played.begins[1] == Begin(lines=0), "nothing twice"
+
+
+def test_only_units_that_run_are_sampled(feeds: HostFeeds) -> None:
+    running = unit("a.service", "active", cgroup="/system.slice/a.service")
+    feeds.sample(0.5, (running, unit("b.service")))
+    assert feeds._control.interval_s == 0.5
+    assert feeds._control.units == {"a.service": "/system.slice/a.service"}
+
+
+async def test_the_engine_is_asked_with_its_key(feeds: HostFeeds, monkeypatch: pytest.MonkeyPatch) -> None:
+    from specconsole.engine import watch
+
+    asked: list[tuple[Endpoint, Any]] = []
+
+    async def key(*_: Any) -> ApiKey:
+        return ApiKey("s3cret")
+
+    async def answers(_: Any, endpoint: Endpoint, *, api_key: ApiKey, **__: Any) -> AsyncGenerator[Any, None]:
+        asked.append((endpoint, api_key.reveal()))
+        yield engine()
+
+    monkeypatch.setattr(secret, "api_key", key)
+    monkeypatch.setattr(watch, "watch", answers)
+    assert [one async for one in feeds.engine(unit())] == [engine()]
+    assert asked == [(Endpoint(8000), "s3cret")]
