@@ -128,8 +128,9 @@ def test_stamps_and_counters_give_the_same_tokens_per_step(base: Measured, ngram
         counted = total(measured, "vllm:inter_token_latency_seconds_count")
         assert made / counted == pytest.approx(overall(measured)["tau"], rel=1e-3)
         assert tokens / steps == pytest.approx(made / counted, rel=0.02)
-    assert steps_of(base)[0] == steps_of(base)[1], "a baseline makes one token a step"
-    assert steps_of(ngram)[0] > steps_of(ngram)[1]
+    # One token a step; the server may put two into one chunk when it is slow to write.
+    assert steps_of(base)[0] / steps_of(base)[1] == pytest.approx(1, rel=0.02)
+    assert steps_of(ngram)[0] / steps_of(ngram)[1] > 1.1
 
 
 def test_acceptance_is_what_the_counters_say(base: Measured, ngram: Measured) -> None:
