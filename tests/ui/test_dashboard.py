@@ -94,7 +94,7 @@ async def test_a_host_without_vllm(make_scene: Callable[..., Scene]) -> None:
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await start(scene, pilot, "j", "e", "G", "y")
         shown = text(scene)
-    assert "no unit that runs vLLM was found" in shown
+    assert "no vLLM unit was found" in shown
     assert "no GPU evidence: nvidia-smi is not there [/x]" in shown
 
 

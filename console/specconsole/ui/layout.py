@@ -82,5 +82,5 @@ def plan(width: int, height: int, units: int, gpus: int) -> Plan:
 
 
 def _tall(gpus: int, width: int, room: int) -> int:
-    """Rows that the tiles want; without any there is a line that says why."""
-    return tiles(gpus, width, room).height if gpus else 1
+    """Rows that the tiles want; without any there are two that say why."""
+    return tiles(gpus, width, room).height if gpus else min(2, room)

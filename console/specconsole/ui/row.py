@@ -6,6 +6,7 @@ passed `specconsole.text` before it gets here; nothing here is ever read as mark
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len, set_cell_size
@@ -67,6 +68,14 @@ def cut(row: Iterable[Run], cells: int) -> Row:
         kept.append((text, ink))
         left -= size
     return tuple(kept)
+
+
+def paragraph(text: str, cells: int, rows: int, ink: str, indent: int = 2) -> tuple[Row, ...]:
+    """A text over as many rows as there are, indented; what does not fit is told by an ellipsis."""
+    lines = textwrap.wrap(text, max(cells - indent - 1, 8))
+    if len(lines) > rows:
+        lines[rows - 1 :] = [" ".join(lines[max(rows - 1, 0) :])]
+    return tuple(cut(((" " * indent + line, ink),), cells) for line in lines)
 
 
 def fill(row: Iterable[Run], cells: int, ink: str = "text") -> Row:

@@ -15,7 +15,7 @@ from specconsole.gpu.history import Column, key
 from specconsole.gpu.sample import Fleet
 from specconsole.ui import layout
 from specconsole.ui.freshness import Freshness
-from specconsole.ui.row import Row, cut, faded, fitting
+from specconsole.ui.row import Row, faded, fitting, paragraph
 from specconsole.ui.widgets.gpu_tile import Card, GpuTile
 from specconsole.ui.widgets.pane import Pane
 from specconsole.ui.widgets.rows import Covered, Rows
@@ -92,7 +92,8 @@ class GpusPane(Pane):
         grid, note = self.query_one(Tiles), self.query_one("#note", Rows)
         grid.display, note.display = bool(gpus), not gpus
         if fleet is None or not gpus:
-            note.show([cut(self._nothing(fleet), self.size.width)])
+            room = max(note.size.height, self.size.height - 1, 1)
+            note.show(paragraph(self._nothing(fleet), self.size.width, room, "text" if fleet else "muted"))
             return
         self._arrange(grid, len(gpus))
         with self.app.batch_update():
@@ -106,10 +107,10 @@ class GpusPane(Pane):
         faults = tuple(fault for fault in self.faults if fault.gpu == gpu.index)
         return Card(gpu, view.memory(gpu, fleet), self.history.get(key(gpu), ()), faults)
 
-    def _nothing(self, fleet: Fleet | None) -> Row:
+    def _nothing(self, fleet: Fleet | None) -> str:
         if fleet is None:
-            return (("  waiting for the first sample…", "muted"),)
-        return (("  no GPU evidence: ", "warn"), (text.one_line(fleet.why or "the probe gives no reason"), "text"))
+            return "waiting for the first sample…"
+        return f"▲ no GPU evidence: {text.one_line(fleet.why or 'the probe gives no reason')}"
 
     def _arrange(self, grid: Grid, count: int) -> None:
         form = layout.tiles(count, self.size.width - 1, max(self.size.height - 1, 1))

@@ -13,20 +13,17 @@ from textual.widget import Widget
 
 from specconsole.host.base import Link
 from specconsole.ui.freshness import Feed, Freshness, judge, label
-from specconsole.ui.row import Row, apart, width
+from specconsole.ui.row import Row, apart, cut, width
 from specconsole.ui.widgets.rows import Covered, Rows
 
 
 def title(name: str, summary: Row, fresh: Freshness, cells: int, *, focused: bool) -> Row:
-    """The title row of a pane: name, what it sums up to, a rule, the age of the data."""
-    ink = "accent" if focused else "title"
-    marker = "▌" if focused else " "
-    left: Row = ((marker, "accent"), (name, ink), *((("  ", "text"), *summary) if summary else ()), (" ", "text"))
-    age = label(fresh)
-    right: Row = ((" ", "text"), *age, (" ", "text")) if age else (("─", "rule"),)
-    room = cells - width(right) - 2
-    if width(left) > room:
-        return apart(left, right, cells)
+    """The title row of a pane: name, what it sums up to, a rule, the age of the data; the name is never cut."""
+    left: Row = (("▌" if focused else " ", "accent"), (name, "accent" if focused else "title"), (" ", "text"))
+    right: Row = ((" ", "text"), *cut(label(fresh), cells - width(left) - 3), (" ", "text"))
+    shown = cut(summary, cells - width(left) - width(right) - 4)
+    if shown:
+        left += ((" ", "text"), *shown, (" ", "text"))
     return apart(left, right, cells, "─", "rule")
 
 

@@ -15,7 +15,7 @@ from specconsole import text
 from specconsole.service.unit import Unit
 from specconsole.ui import keys
 from specconsole.ui.freshness import Freshness
-from specconsole.ui.row import Row, apart, cut, faded, fill, width
+from specconsole.ui.row import Row, apart, faded, fill, paragraph, width
 from specconsole.ui.unit_word import StateWord, name, state_word
 from specconsole.ui.widgets.pane import Pane
 from specconsole.ui.widgets.rows import Rows
@@ -96,7 +96,7 @@ class UnitsPane(Pane):
         body = self.query_one(".pane--body", Rows)
         cells, room = self.size.width, max(body.size.height, 1)
         if not self.units:
-            body.show([cut(((f"  {self._nothing(fresh)}", "muted"),), cells)])
+            body.show(paragraph(self._nothing(fresh), cells, room, "text" if fresh.problem else "muted"))
             return
         first = self._first(room)
         entries = [self._entry(unit, fresh) for unit in self.units[first : first + room]]
@@ -127,7 +127,9 @@ class UnitsPane(Pane):
         return min(max(self.index - room + 1, 0), max(len(self.units) - room, 0))
 
     def _nothing(self, fresh: Freshness) -> str:
-        return "looking for units…" if fresh.waiting else "no unit that runs vLLM was found"
+        if fresh.problem:
+            return fresh.problem
+        return "looking for units…" if fresh.waiting else "no vLLM unit was found"
 
     @property
     def index(self) -> int:
