@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from specconsole.host.base import Link, LinkKind
-from specconsole.ui.freshness import Feed, judge, label
+from specconsole.ui.freshness import Feed, held_until, judge, label
 from specconsole.ui.row import plain
 
 UP = Link(LinkKind.UP, 50.0)
@@ -24,8 +24,8 @@ UP = Link(LinkKind.UP, 50.0)
         (Feed(99.9, 1.0), Link(LinkKind.STALE, 99.0), "◌ stale <1 s"),
         (Feed(99.9, 1.0), None, "◌ stale <1 s"),
         (Feed(20.0), UP, "live"),
-        (Feed(20.0), Link(LinkKind.LOST, 88.0), "◌ stale 12 s"),
-        (Feed(95.0), Link(LinkKind.LOST, 88.0), "◌ stale 5 s"),
+        (Feed(88.0), Link(LinkKind.LOST, 88.0), "◌ stale 12 s"),
+        (Feed(88.0), Link(LinkKind.CONNECTING, 98.0), "◌ stale 12 s"),
         (Feed(20.0, None, "journalctl is missing"), UP, "✖ journalctl is missing"),
         (Feed(None, None, "[/x] no rights"), UP, "✖ [/x] no rights"),
     ],
@@ -42,3 +42,8 @@ def test_no_data_is_fresh_over_a_link_that_is_not_up(kind: LinkKind) -> None:
 
 def test_a_source_that_failed_makes_its_data_stale() -> None:
     assert judge(Feed(100.0, 1.0, "it broke"), UP, 100.0).stale
+
+
+def test_what_comes_on_change_held_until_the_link_broke() -> None:
+    feeds = {"units": Feed(20.0), "gpus": Feed(80.0, 1.0), "log": Feed()}
+    assert held_until(feeds, 90.0) == {"units": Feed(90.0), "gpus": Feed(80.0, 1.0), "log": Feed()}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 
 from specconsole.engine.health import Health
+from specconsole.engine.metrics import Histogram
+from specconsole.engine.snapshot import Window
 from specconsole.host.base import Link, LinkKind
 from specconsole.service.unit import Unit
 from specconsole.ui.derived import served
@@ -31,6 +34,7 @@ def header(link: Link | None, cells: int = 120, *, read_only: bool = False, host
     [
         (None, "◌ connecting"),
         (Link(LinkKind.CONNECTING, 99.0), "◌ connecting"),
+        (Link(LinkKind.CONNECTING, 99.0, attempt=2), "◌ connecting, attempt 2"),
         (Link(LinkKind.UP, 10.0, round_trip_s=0.0123), "● up 12 ms"),
         (Link(LinkKind.UP, 10.0), "● up "),
         (Link(LinkKind.STALE, 96.0), "◌ stale 4 s"),
@@ -165,6 +169,11 @@ def test_unknown_is_never_zero() -> None:
     assert first.startswith("running —   waiting —   out — ")
     assert "0" not in first
     assert second == ""
+
+
+def test_a_window_of_one_token_requests_has_no_tpot() -> None:
+    nothing = Histogram((0.01, math.inf), (4, 4), 0.0, 4)
+    assert "TPOT —" in shown_engine(window=Window(10.0, generation_tok_s=0.4, tpot=nothing))[0]
 
 
 def test_why_there_are_no_numbers() -> None:

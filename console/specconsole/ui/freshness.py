@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from specconsole import text
 from specconsole.host.base import Link, LinkKind
@@ -17,7 +17,7 @@ class Feed:
     """The state of one source of data, as the app keeps it."""
 
     at: float | None = None
-    """Monotonic seconds at which the last data came; None: nothing yet."""
+    """Monotonic seconds at which the last data came, or until which it was known to hold; None: nothing yet."""
     interval_s: float | None = None
     """How often data is to come; None: it comes when something changes, and holds while the link is up."""
     problem: str = ""
@@ -41,6 +41,12 @@ class Freshness:
     """Nothing has come yet."""
 
 
+def held_until(feeds: dict[str, Feed], moment: float) -> dict[str, Feed]:
+    """The feeds when the link broke: what comes only when it changes held until then."""
+    held = {name: feed for name, feed in feeds.items() if feed.interval_s is None and feed.at is not None}
+    return {**feeds, **{name: replace(feed, at=moment) for name, feed in held.items()}}
+
+
 def judge(feed: Feed, link: Link | None, now: float) -> Freshness:
     """Say how fresh a feed's data is; what a dead link cannot renew is stale at once."""
     up = link is not None and link.kind is LinkKind.UP
@@ -52,8 +58,7 @@ def judge(feed: Feed, link: Link | None, now: float) -> Freshness:
         return Freshness(age, stale=late or not up or bool(feed.problem), problem=feed.problem)
     if up and not feed.problem:
         return Freshness(None, stale=False)
-    since = link.since if link is not None and not up else feed.at
-    return Freshness(max(now - max(since, feed.at), 0.0), stale=True, problem=feed.problem)
+    return Freshness(age, stale=True, problem=feed.problem)
 
 
 def label(fresh: Freshness) -> Row:

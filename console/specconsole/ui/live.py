@@ -28,7 +28,7 @@ from specconsole.ui import derived
 from specconsole.ui.fault import FaultLog
 from specconsole.ui.feeding import Source, follow
 from specconsole.ui.feeds import Feeds
-from specconsole.ui.freshness import Feed, log_feed
+from specconsole.ui.freshness import Feed, held_until, log_feed
 from specconsole.ui.local_time import LocalTime
 from specconsole.ui.unit_word import StateWord, running_unit
 from specconsole.ui.widgets.header import Served
@@ -166,6 +166,8 @@ class LiveApp(App[None]):
 
     def _take_link(self, link: Link) -> None:
         self.now = max(self.now, self.clock.monotonic())
+        if self.link is not None and self.link.kind is LinkKind.UP and link.kind is not LinkKind.UP:
+            self.feeds = held_until(self.feeds, link.since)
         self.link = link
         # A refusal ends what follows the host; once it lets us in again, all of it begins anew.
         if self._refused and link.kind is LinkKind.UP:

@@ -46,8 +46,8 @@ def load_note(attempt: Attempt | None) -> Row:
 
 def _failed(attempt: Attempt, cells: int) -> tuple[Row, Row]:
     after = text.duration(_after(attempt, attempt.failed_at))
-    ink = "warn" if attempt.stop_asked else "bad"
-    said = ((f"  ✖ ended {after} after its start: ", ink), (text.one_line(attempt.reason), "text"))
+    glyph, ink = ("○", "muted") if attempt.stop_asked else ("✖", "bad")
+    said = ((f"  {glyph} ended {after} after its start: ", ink), (text.one_line(attempt.reason), "text"))
     return cut(said, cells), cut(((f"  {text.one_line(attempt.error)}", "text"),), cells) if attempt.error else ()
 
 

@@ -48,7 +48,8 @@ def engine_rows(snapshot: EngineSnapshot, cells: int) -> tuple[Row, Row]:
 
 def _load(snapshot: EngineSnapshot, cells: int) -> Row:
     window = snapshot.window or Window(seconds=0.0)
-    tpot = window.tpot
+    # A request of one token counts as 0 s per token there, the one of our own proof too: no time at all is no answer.
+    tpot = window.tpot if window.tpot and window.tpot.total > 0 else None
     parts: list[tuple[int, Row]] = [
         (0, _number("running", text.number(snapshot.running))),
         (0, _number("waiting", text.number(snapshot.waiting))),

@@ -57,7 +57,8 @@ def line(card: Card, cells: int) -> Row:
     if room >= 6:
         across = min(room * 3 // 5, 24)
         left += fill(mark, across) if mark else bar(card.memory.share, across, "gpu-memory", "gpu-free")
-        room -= across
+        room -= across + 1
+        left += ((" ", "text"),)
     left += ((gib(card.memory), "text"), (percent(gpu.util), "text"))
     if room > _SPARK:
         left += ((" ", "text"), (spark(card.util, room - 1), "gpu-util"))

@@ -35,7 +35,7 @@ def link_run(link: Link | None, now: float) -> Run:
         return (f"✖ lost{_attempt(link, now)}", "bad")
     reason = f": {text.one_line(link.reason, 60)}" if link.reason else ""
     return {
-        LinkKind.CONNECTING: ("◌ connecting", "busy"),
+        LinkKind.CONNECTING: (f"◌ connecting{f', attempt {link.attempt}' if link.attempt else ''}", "busy"),
         LinkKind.STALE: (f"◌ stale {age}", "stale"),
         LinkKind.REFUSED: (f"✖ refused{reason}", "bad"),
         LinkKind.CLOSED: (f"○ closed{reason}", "muted"),
