@@ -25,8 +25,8 @@ VERBS: dict[str, str] = {
 """Name and one line of help; the module is `specconsole.verb.NAME`, with `configure(parser)` and `run(args) -> int`."""
 
 
-def parser(chosen: str | None = None) -> argparse.ArgumentParser:
-    """Build the tree; only the chosen verb's own arguments are loaded."""
+def parser() -> argparse.ArgumentParser:
+    """The tree as help shows it: the verbs, without their own arguments."""
     tree = argparse.ArgumentParser(
         prog="specconsole",
         description="Operator console for hosts that serve one big model with vLLM under systemd.",
@@ -35,12 +35,25 @@ def parser(chosen: str | None = None) -> argparse.ArgumentParser:
     tree.add_argument("--version", action="version", version=f"specconsole {__version__}")
     verbs = tree.add_subparsers(dest="verb", metavar="VERB", required=True)
     for name, line in VERBS.items():
-        verb = verbs.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
-        if name == chosen:
-            module = importlib.import_module(f"specconsole.verb.{name}")
-            module.configure(verb)
-            verb.set_defaults(run=module.run)
+        verbs.add_parser(name, help=line)
     return tree
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """Read a command line; options may stand anywhere behind the verb, also between HOST and UNIT.
+
+    A tree of parsers cannot do that (an optional argument behind an option is "unrecognized" to it), so a known verb's
+    own parser reads what follows it.
+    """
+    if not words or words[0] not in VERBS:
+        return parser().parse_args(words)
+    name = words[0]
+    line = VERBS[name]
+    verb = argparse.ArgumentParser(prog=f"specconsole {name}", description=line[0].upper() + line[1:] + ".")
+    module = importlib.import_module(f"specconsole.verb.{name}")
+    module.configure(verb)
+    verb.set_defaults(run=module.run, verb=name)
+    return verb.parse_intermixed_args(words[1:])
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,8 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words == ["--version"]:
         print(f"specconsole {__version__}")  # noqa: T201  before argparse: 20 ms instead of 60
         return 0
-    chosen = next((word for word in words if not word.startswith("-")), None)
-    args = parser(chosen).parse_args(words)
+    args = parse(words)
     from specconsole.errors import SpecConsoleError
 
     try:

@@ -33,10 +33,15 @@ class Desk:
         self.config = folder / "ssh_config"
         self.config.write_text(ssh_config(host))
 
+        self.environment = {**os.environ, "PYTHONPATH": str(ROOT / "console")}
+
+    def argv(self, verb: str, who: str, *words: str) -> list[str]:
+        """The command line of a verb."""
+        return [sys.executable, "-m", "specconsole", verb, who, "-F", str(self.config), *words]
+
     def __call__(self, verb: str, who: str, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
         """Run a verb to its end and check its exit code."""
-        argv = [sys.executable, "-m", "specconsole", verb, who, "-F", str(self.config), *words]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT / "console")}
+        argv, environment = self.argv(verb, who, *words), self.environment
         done = subprocess.run(
             argv, env=environment, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, cwd="/"
         )

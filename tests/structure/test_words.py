@@ -15,6 +15,19 @@ def test_every_verb_is_there_and_teaches(name: str, capsys: pytest.CaptureFixtur
     assert callable(module.configure)
     assert callable(module.run)
     with pytest.raises(SystemExit) as ended:
-        cli.parser(name).parse_args([name, "--help"])
+        cli.parse([name, "--help"])
     assert ended.value.code == 0
     assert name in capsys.readouterr().out
+
+
+def test_options_may_stand_anywhere() -> None:
+    for words in (["root@h", "unit", "-p", "22"], ["root@h", "-p", "22", "unit"], ["-p", "22", "root@h", "unit"]):
+        args = cli.parse(["watch", *words])
+        assert (args.host, args.unit, args.port) == ("root@h", "unit", 22)
+
+
+def test_a_wrong_verb_is_told_the_right_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["conect", "root@h"])
+    assert ended.value.code == 2
+    assert "connect" in capsys.readouterr().err

@@ -91,7 +91,7 @@ def host(monkeypatch: pytest.MonkeyPatch) -> FakeHost:
 
 
 def run(*words: str) -> int:
-    args = cli.parser("gpus").parse_args(["gpus", "root@gpu-1", *words])
+    args = cli.parse(["gpus", "root@gpu-1", *words])
     return int(args.run(args))
 
 
@@ -138,7 +138,7 @@ def test_following_in_json_is_one_document_a_line(host: FakeHost, capsys: pytest
 
     host.script("probe", [*frames, closed])
     with pytest.raises(KeyboardInterrupt):
-        asyncio.run(gpus._run(cli.parser("gpus").parse_args(["gpus", "h", "--json"]), host.clock))
+        asyncio.run(gpus._run(cli.parse(["gpus", "h", "--json"]), host.clock))
     documents = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
     assert [document["mono"] for document in documents] == [0.0, 1.0, 2.0]
 
