@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from textual.containers import Grid
+from textual.geometry import Size
 from textual.reactive import var
 from textual.widget import Widget
 
@@ -73,6 +74,7 @@ class GpusPane(Pane):
 
     _form = layout.Tiles(0, 0, 0)
     _width = 0
+    _shown: tuple[Fleet, bool, Size] | None = None
 
     def body(self) -> Iterable[Widget]:
         """The grid of tiles, and the line that stands there when there are none."""
@@ -96,6 +98,9 @@ class GpusPane(Pane):
             note.show(paragraph(self._nothing(fleet), self.size.width, room, "text" if fleet else "muted"))
             return
         self._arrange(grid, len(gpus))
+        if (shown := (fleet, fresh.stale, self.size)) == self._shown:
+            return  # only the age went on
+        self._shown = shown
         with self.app.batch_update():
             for position, tile in enumerate(grid.query_children(GpuTile)):
                 line, column = divmod(position, self._form.columns)
