@@ -37,7 +37,7 @@ def full() -> Any:
 
 async def test_the_first_that_answers(monkeypatch: pytest.MonkeyPatch, full: tuple[str, int]) -> None:
     monkeypatch.setattr(tcp, "PATIENCE_S", 0.1)
-    async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0) as server:
+    async with await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0) as server:
         here = server.sockets[0].getsockname()
         addresses(monkeypatch, ("127.0.0.1", 1), full, here)
         connection = await tcp.connect("gpu", 22)
@@ -57,7 +57,7 @@ async def test_no_such_host() -> None:
 
 
 async def test_the_own_address_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0) as server:
+    async with await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0) as server:
         connection = await tcp.connect("127.0.0.1", server.sockets[0].getsockname()[1], bind="127.0.0.9")
         assert connection.getsockname()[0] == "127.0.0.9"
         connection.close()

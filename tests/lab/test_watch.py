@@ -77,11 +77,6 @@ def test_a_failed_start_is_one(host: LabHost, desk: Desk) -> None:
     assert last["error"], "the log's own word on it"
 
 
-def test_the_time_is_up_is_five(host: LabHost, desk: Desk) -> None:
-    host.run(f"systemctl start --no-block {UNIT}")
-    assert "is not ready after 1 s" in desk("watch", "gpu-1", UNIT, "--timeout", "1", status=5).stderr
-
-
 def test_what_does_not_run_is_three(desk: Desk) -> None:
     assert "No vLLM unit runs" in desk("watch", "gpu-1", UNIT, status=3).stderr
     assert "no vLLM unit nonsense" in desk("watch", "gpu-1", "nonsense", status=3).stderr

@@ -6,12 +6,13 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import TypeVar
 
 from specconsole import text
-from specconsole.clock import SystemClock
+from specconsole.clock import Clock, SystemClock
 from specconsole.errors import Inconclusive, LinkLost, UsageError
 from specconsole.history.memory import Memory
 from specconsole.host.base import Host, LinkKind
@@ -19,6 +20,9 @@ from specconsole.load.attempt import Attempt, Stage
 from specconsole.service.unit import Unit
 from specconsole.verb import output
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
+
+T = TypeVar("T")
+AGAIN_S = 0.5
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -50,10 +54,12 @@ async def _run(args: argparse.Namespace) -> int:
     try:
         async with open_host(args) as host:
             profile = profile_for(args, host)
-            units = await discover(host, profile)
+            units = await patient(host, clock, lambda: discover(host, profile))
             unit = choose.named(units, args.unit) if args.unit else choose.running(units)
             choose.running([unit])
-            key = None if host.read_only else await api_key(host, unit, profile, os.environ)
+            key = None
+            if not host.read_only:
+                key = await patient(host, clock, lambda: api_key(host, unit, profile, os.environ))
             story = Story(host, unit, as_json=args.json)
             attempts = start.follow(host, unit, clock=clock, profile=profile, api_key=key)
             try:
@@ -63,6 +69,16 @@ async def _run(args: argparse.Namespace) -> int:
             return story.end(attempt)
     finally:
         await memory.close()
+
+
+async def patient(host: Host, clock: Clock, ask: Callable[[], Awaitable[T]]) -> T:
+    """Ask until there is an answer, over cut links. Raises LinkRefused, and what `ask` raises but LinkLost."""
+    while True:
+        await host.up()
+        try:
+            return await ask()
+        except LinkLost:
+            await clock.sleep(AGAIN_S)
 
 
 async def _settled(story: Story, attempts: AsyncGenerator[Attempt, None], memory: Memory) -> Attempt:
