@@ -147,15 +147,3 @@ def test_following_in_json_is_one_document_a_line(host: FakeHost, capsys: pytest
 def test_an_interval_out_of_range_is_refused(interval: str) -> None:
     with pytest.raises(UsageError, match="out of range"):
         gpus.run(argparse.Namespace(interval=float(interval)))
-
-
-async def test_a_lost_link_is_told_on_stderr(host: FakeHost, capsys: pytest.CaptureFixture[str]) -> None:
-    async with gpus._telling_of_the_link(host):
-        for change in (host.cut, host.cut, host.mend, host.mend):
-            change()
-            for _ in range(5):
-                await asyncio.sleep(0)
-    assert capsys.readouterr().err.splitlines() == [
-        "specconsole: the link to root@gpu-1 is lost (no answer for 5 s); trying again",
-        "specconsole: the link to root@gpu-1 is back",
-    ]

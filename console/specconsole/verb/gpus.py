@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing
 
 from specconsole.clock import Clock, SystemClock
 from specconsole.errors import UsageError
@@ -15,9 +14,10 @@ from specconsole.gpu.control import ProbeControl
 from specconsole.gpu.fault import Fault, FaultWatch
 from specconsole.gpu.follow import follow
 from specconsole.gpu.sample import Fleet, Gpu, GpuProcess
-from specconsole.host.base import Host, LinkKind
+from specconsole.host.base import Host
 from specconsole.text import UNKNOWN, age, bytes_binary, milliseconds, one_line, percent, rate
 from specconsole.verb import output
+from specconsole.verb.link import telling_of_the_link
 from specconsole.verb.session import add_host_arguments, drive, open_host
 
 ONCE_INTERVAL_S = 0.5
@@ -48,7 +48,7 @@ async def _run(args: argparse.Namespace, clock: Clock) -> int:
     watch = FaultWatch()
     async with (
         open_host(args) as host,
-        _telling_of_the_link(host),
+        telling_of_the_link(host),
         aclosing(follow(host, control=control, clock=clock)) as stream,
     ):
         if args.once:
@@ -70,34 +70,6 @@ async def _settled(stream: AsyncGenerator[Fleet, None]) -> Fleet:
         if count >= (SLOW_FRAMES if opening else ONCE_FRAMES if young else 1):
             return fleet
     raise AssertionError("the stream of samples has no end")
-
-
-@asynccontextmanager
-async def _telling_of_the_link(host: Host) -> AsyncGenerator[None, None]:
-    """Say on stderr when the link is lost and when it is back: the last sample stands there meanwhile."""
-    task = asyncio.create_task(_tell_of_the_link(host))
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-
-async def _tell_of_the_link(host: Host) -> None:
-    lost = False
-    async with aclosing(host.links()) as links:
-        async for link in links:
-            if link.kind is LinkKind.LOST and not lost:
-                lost = True
-                _complain(f"the link to {host.name} is lost ({link.reason}); trying again")
-            elif link.kind is LinkKind.UP and lost:
-                lost = False
-                _complain(f"the link to {host.name} is back")
-
-
-def _complain(text: str) -> None:
-    print(f"specconsole: {one_line(text)}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def _show(host: Host, fleet: Fleet, faults: Sequence[Fault], clock: Clock, *, as_json: bool, once: bool) -> None:
