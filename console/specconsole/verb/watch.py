@@ -19,6 +19,7 @@ from specconsole.host.base import Host, LinkKind
 from specconsole.load.attempt import Attempt, Stage
 from specconsole.service.unit import Unit
 from specconsole.verb import output
+from specconsole.verb.link import telling_of_the_link
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
 
 T = TypeVar("T")
@@ -52,7 +53,7 @@ async def _run(args: argparse.Namespace) -> int:
     clock = SystemClock()
     memory = Memory(on_trouble=lambda error: print(f"specconsole: {error}", file=sys.stderr))  # noqa: T201
     try:
-        async with open_host(args) as host:
+        async with open_host(args) as host, telling_of_the_link(host):
             profile = profile_for(args, host)
             units = await patient(host, clock, lambda: discover(host, profile))
             unit = choose.named(units, args.unit) if args.unit else choose.running(units)
