@@ -6,11 +6,10 @@ import gc
 from collections.abc import Mapping
 from datetime import tzinfo
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual.binding import Binding
 from textual.dom import DOMNode
-from textual.screen import Screen
 
 from specconsole.clock import Clock
 from specconsole.host.base import Host, LinkKind
@@ -22,6 +21,7 @@ from specconsole.ui.local_time import LocalTime
 from specconsole.ui.palette import Commands
 from specconsole.ui.screens.bench import BenchScreen
 from specconsole.ui.screens.dashboard import DashboardScreen
+from specconsole.ui.screens.live import LiveScreen
 from specconsole.ui.widgets.units import Chosen
 
 INTERVALS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
@@ -55,8 +55,8 @@ class SpecConsole(BenchApp):
         zone: tzinfo | None = None,
     ) -> None:
         super().__init__(host, feeds, clock=clock, faults=FaultLog(state), stamp=LocalTime(zone), interval_s=interval_s)
-        self.add_mode("dashboard", self._dashboard)
-        self.add_mode("bench", self._bench_screen)
+        self.add_mode("dashboard", lambda: self._bound(DashboardScreen(self.stamp)))
+        self.add_mode("bench", lambda: self._bound(BenchScreen()))
         self._state = state
         self._notices: list[str] = []
         self._set_up_keys(keymap or {})
@@ -81,38 +81,9 @@ class SpecConsole(BenchApp):
                 self.theme = name
                 break
 
-    def _dashboard(self) -> Screen[Any]:
-        """The dashboard, bound to the live data."""
-        me = SpecConsole
-        return DashboardScreen(self.stamp).data_bind(
-            me.host_name,
-            me.read_only,
-            me.link,
-            me.feeds,
-            me.now,
-            me.clock_text,
-            me.fleet,
-            me.history,
-            me.faults,
-            me.units,
-            me.units_at,
-            me.unit,
-            me.selected,
-            me.server,
-            me.served,
-            me.engine,
-            me.attempt,
-            me.start_age,
-            me.buffer,
-            me.log_end,
-            me.last_lines,
-        )
-
-    def _bench_screen(self) -> Screen[Any]:
-        """The benchmark, bound to the live data."""
-        me = SpecConsole
-        bound = (me.host_name, me.read_only, me.link, me.served, me.now, me.clock_text, me.bench, me.bench_error)
-        return BenchScreen().data_bind(*bound)
+    def _bound(self, screen: LiveScreen) -> LiveScreen:
+        """A screen, bound to the live data."""
+        return screen.data_bind(*screen.shared(SpecConsole))
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own tokens and all else that a theme may leave out."""

@@ -8,16 +8,14 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.reactive import var
-from textual.screen import Screen
 
 from specconsole.bench import table
 from specconsole.bench.execute import Progress
-from specconsole.host.base import Link
 from specconsole.ui import keys
 from specconsole.ui.bench_rows import progress_row, run_rows
 from specconsole.ui.row import Row
+from specconsole.ui.screens.live import LiveScreen
 from specconsole.ui.widgets.footer import Footer
-from specconsole.ui.widgets.header import Header, Served
 from specconsole.ui.widgets.rows import Rows
 
 
@@ -25,25 +23,13 @@ class Sheet(VerticalScroll, inherit_bindings=False):
     """The run, longer than the screen."""
 
 
-class BenchScreen(Screen[None], inherit_bindings=False):
+class BenchScreen(LiveScreen, inherit_bindings=False):
     """The last benchmark of this session; its reactives are bound to the app's of the same name."""
 
     CSS_PATH = "bench.tcss"
     BINDINGS: ClassVar = keys.bindings(keys.Place.BENCH)
     AUTO_FOCUS = "Sheet"
 
-    host_name: var[str] = var("")
-    """What the user typed to get here."""
-    read_only: var[bool] = var(False)
-    """Nothing that changes the host, or makes it work, is offered."""
-    link: var[Link | None] = var(None)
-    """The state of the link."""
-    served: var[Served] = var(Served())
-    """What runs, for the header."""
-    now: var[float] = var(0.0)
-    """Monotonic seconds of the last tick of the app."""
-    clock_text: var[str] = var("")
-    """The time of day."""
     bench: var[Progress | None] = var(None)
     """How far the benchmark is; None: none was started yet."""
     bench_error: var[str] = var("")
@@ -51,8 +37,7 @@ class BenchScreen(Screen[None], inherit_bindings=False):
 
     def compose(self) -> ComposeResult:
         """Header, where it stands, the sheet, footer."""
-        me = BenchScreen
-        yield Header().data_bind(me.host_name, me.read_only, me.link, me.served, me.now, me.clock_text)
+        yield self.header()
         yield Rows(id="progress")
         with Sheet(id="sheet"):
             yield Rows(id="run")

@@ -9,13 +9,11 @@ from textual import events, getters
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.reactive import var
-from textual.screen import Screen
 
 from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.gpu.fault import Fault
 from specconsole.gpu.history import Column
 from specconsole.gpu.sample import Fleet
-from specconsole.host.base import Link
 from specconsole.load.attempt import Attempt
 from specconsole.logs.buffer import LogBuffer
 from specconsole.service.unit import Unit
@@ -23,11 +21,11 @@ from specconsole.ui import keys
 from specconsole.ui.freshness import Feed
 from specconsole.ui.layout import plan
 from specconsole.ui.log_line import Stamp
+from specconsole.ui.screens.live import LiveScreen
 from specconsole.ui.unit_word import StateWord
 from specconsole.ui.widgets.engine import EnginePane
 from specconsole.ui.widgets.footer import Footer
 from specconsole.ui.widgets.gpus import GpusPane
-from specconsole.ui.widgets.header import Header, Served
 from specconsole.ui.widgets.log import LogPane
 from specconsole.ui.widgets.pane import Pane
 from specconsole.ui.widgets.rows import Covered
@@ -38,25 +36,15 @@ class Top(Container, Covered):
     """The upper panes: side by side, or one above the other."""
 
 
-class DashboardScreen(Screen[None], inherit_bindings=False):
+class DashboardScreen(LiveScreen, inherit_bindings=False):
     """All of a host at one glance. Its reactives are bound to the app's of the same name."""
 
     CSS_PATH = "dashboard.tcss"
     BINDINGS: ClassVar = keys.bindings(keys.Place.DASHBOARD)
     AUTO_FOCUS = "LogPane"
 
-    host_name: var[str] = var("")
-    """What the user typed to get here."""
-    read_only: var[bool] = var(False)
-    """Nothing that changes the host is offered."""
-    link: var[Link | None] = var(None)
-    """The state of the link."""
     feeds: var[dict[str, Feed]] = var({})
     """The state of each source of data."""
-    now: var[float] = var(0.0)
-    """Monotonic seconds of the last tick."""
-    clock_text: var[str] = var("")
-    """The time of day."""
     fleet: var[Fleet | None] = var(None)
     """The newest sample of the host."""
     history: var[Mapping[str, Column]] = var({})
@@ -73,8 +61,6 @@ class DashboardScreen(Screen[None], inherit_bindings=False):
     """The key of the selected unit."""
     server: var[tuple[str, StateWord] | None] = var(None)
     """The key of the unit whose engine is asked, and how that is."""
-    served: var[Served] = var(Served())
-    """What runs, for the header."""
     engine: var[EngineSnapshot | None] = var(None)
     """What the running unit's server said last."""
     attempt: var[Attempt | None] = var(None)
@@ -97,7 +83,7 @@ class DashboardScreen(Screen[None], inherit_bindings=False):
     def compose(self) -> ComposeResult:
         """Header, panes, footer."""
         me = DashboardScreen
-        yield Header().data_bind(me.host_name, me.read_only, me.link, me.served, me.now, me.clock_text)
+        yield self.header()
         with Top(id="top"):
             yield UnitsPane().data_bind(me.link, me.feeds, me.now, me.units, me.units_at, me.selected, me.server)
             yield GpusPane().data_bind(me.link, me.feeds, me.now, me.fleet, me.history, me.faults)
