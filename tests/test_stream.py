@@ -8,7 +8,7 @@ from contextlib import aclosing
 
 import pytest
 
-from specconsole.stream import batched, merged
+from specconsole.stream import batched, merged, within
 
 
 async def numbers(*items: int | BaseException, closed: list[int] | None = None) -> AsyncGenerator[list[int], None]:
@@ -81,3 +81,59 @@ async def test_batched_keeps_the_order_and_the_error() -> None:
     with pytest.raises(KeyError):
         await gather()
     assert found == list(range(50))
+
+
+async def test_a_cancel_is_raised_though_the_work_ends_in_the_same_moment() -> None:
+    answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    waiting = asyncio.create_task(within(60, answer))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    answer.set_result(1)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
+async def test_work_that_is_out_of_time_is_seen_to_its_end() -> None:
+    ended: list[int] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            ended.append(1)
+
+    with pytest.raises(asyncio.TimeoutError):
+        await within(0.01, work())
+    assert ended == [1]
+
+
+async def test_work_in_time_gives_its_result_or_its_error() -> None:
+    async def work(error: Exception | None) -> int:
+        await asyncio.sleep(0)
+        if error:
+            raise error
+        return 7
+
+    assert await within(None, work(None)) == 7
+    assert await within(60, work(None)) == 7
+    with pytest.raises(KeyError):
+        await within(60, work(KeyError("it")))
+
+
+async def test_a_cancel_ends_the_work_too() -> None:
+    closed: list[int] = []
+
+    async def work() -> None:
+        async with aclosing(forever(closed)) as source:
+            async for _ in source:
+                pass
+
+    waiting = asyncio.create_task(within(60, work()))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert closed == [1]

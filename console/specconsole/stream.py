@@ -1,13 +1,37 @@
-"""Small tools over async streams: whole lines from chunks, batches by time, and the latest value of a source."""
+"""Small tools over async work: a deadline, whole lines from chunks, batches by time, the latest value of a source."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable
 from contextlib import suppress
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+
+
+async def within(seconds: float | None, work: Awaitable[T]) -> T:
+    """Await some work, at most that long (None: for ever); work that is out of time is cancelled and seen to its end.
+
+    Until Python 3.12 `asyncio.wait_for` swallows a cancellation that comes in the moment in which its work ends: a
+    poller that is cancelled then goes on polling, and who waits for its end waits for ever. Here a cancellation is
+    always raised.
+
+    Raises:
+        asyncio.TimeoutError: the time was up first.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait((task,), timeout=seconds)
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait((task,))
+        if not task.cancelled():
+            task.exception()  # seen, should a cancellation of ours be raised instead of it
+    if task.cancelled():
+        raise asyncio.TimeoutError
+    return task.result()
 
 
 async def whole_lines(chunks: AsyncIterable[bytes]) -> AsyncGenerator[list[bytes], None]:
@@ -45,7 +69,7 @@ async def batched(
         patience: float | None = None
         while not ended:
             try:
-                items = await asyncio.wait_for(queue.get(), patience)
+                items = await within(patience, queue.get())
             except asyncio.TimeoutError:
                 patience = None
                 yield []

@@ -77,6 +77,29 @@ def test_a_failed_start_is_one(host: LabHost, desk: Desk) -> None:
     assert last["error"], "the log's own word on it"
 
 
+def test_the_time_is_up_is_five(host: LabHost, desk: Desk) -> None:
+    host.run(f"systemctl start --no-block {UNIT}")
+    assert "is not ready after 1 s" in desk("watch", "gpu-1", UNIT, "--timeout", "1", status=5).stderr
+
+
+def test_a_link_that_is_down_when_the_time_is_up_is_four(host: LabHost, desk: Desk) -> None:
+    host.run(f"systemctl start --no-block {UNIT}")
+    watching = subprocess.Popen(desk.argv("watch", "gpu-1", UNIT, "--json", "--timeout", "6"), env=desk.environment,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
+    with watching:
+        assert watching.stdout
+        assert "started" in watching.stdout.readline()
+        host.run("systemctl stop ssh")
+        try:
+            host.cut_ssh()
+            _, err = watching.communicate(timeout=60)
+        finally:
+            host.run("systemctl start ssh")
+            host.wait_ssh()
+    assert watching.returncode == 4, err
+    assert "After 6 s the link to gpu-1 is down" in err
+
+
 def test_what_does_not_run_is_three(desk: Desk) -> None:
     assert "No vLLM unit runs" in desk("watch", "gpu-1", UNIT, status=3).stderr
     assert "no vLLM unit nonsense" in desk("watch", "gpu-1", "nonsense", status=3).stderr

@@ -88,3 +88,8 @@ def test_time_chance_and_environment_come_from_outside(path: Path) -> None:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
     }
     assert not used & CLOCKS
+
+
+def test_every_deadline_keeps_a_cancellation() -> None:
+    users = {str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if "asyncio.wait_for(" in path.read_text()}
+    assert not users, f"stream.within is for this: {users}"

@@ -14,6 +14,7 @@ import httpcore
 import httpx
 
 from specconsole.host.base import Endpoint, Host
+from specconsole.stream import within
 
 READ_SIZE = 65536
 
@@ -32,7 +33,7 @@ class HostStream(httpcore.AsyncNetworkStream):
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Read what is there; b"" is the end."""
         try:
-            return await asyncio.wait_for(self._reader.read(max_bytes), timeout)
+            return await within(timeout, self._reader.read(max_bytes))
         except asyncio.TimeoutError:
             raise httpcore.ReadTimeout from None
         except OSError as error:
@@ -42,7 +43,7 @@ class HostStream(httpcore.AsyncNetworkStream):
         """Send all of it."""
         try:
             self._writer.write(buffer)
-            await asyncio.wait_for(self._writer.drain(), timeout)
+            await within(timeout, self._writer.drain())
         except asyncio.TimeoutError:
             raise httpcore.WriteTimeout from None
         except OSError as error:
@@ -62,7 +63,7 @@ class HostStream(httpcore.AsyncNetworkStream):
         """Speak TLS from here on."""
         stream = TlsStream(self, ssl_context, server_hostname)
         try:
-            await asyncio.wait_for(stream.handshake(), timeout)
+            await within(timeout, stream.handshake())
         except ssl.SSLError as error:
             await self.aclose()
             raise httpcore.ConnectError(f"It speaks no TLS ({error.reason or error}).") from error

@@ -12,6 +12,7 @@ from specconsole.engine import metrics
 from specconsole.engine.key import ApiKey
 from specconsole.errors import DeadlineExceeded, HostError, NotRunning
 from specconsole.host.base import Endpoint, Host
+from specconsole.stream import within
 from specconsole.text import one_line
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ class EngineClient:
     ) -> Answer:
         deadline_s = self._deadline_s if deadline_s is None else deadline_s
         try:
-            return await asyncio.wait_for(self._exchange(method, path, body), deadline_s)
+            return await within(deadline_s, self._exchange(method, path, body))
         except asyncio.TimeoutError:
             raise DeadlineExceeded(f"{self.endpoint} gave no answer to {path} within {deadline_s:g} s.") from None
 

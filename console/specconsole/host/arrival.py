@@ -16,6 +16,7 @@ from specconsole.host.lease import Lease, NotStarted
 from specconsole.host.line import Echo, Line, Note
 from specconsole.host.machine import Machine, NotForwarded
 from specconsole.host.relay import Streams, over_lease
+from specconsole.stream import within
 from specconsole.text import one_line
 
 SURVEY_DEADLINE_S = 10.0
@@ -81,7 +82,7 @@ async def _answer(machine: Machine, script: str, whole: Callable[[bytes], bool])
 
     try:
         with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(gather(), SURVEY_DEADLINE_S)
+            await within(SURVEY_DEADLINE_S, gather())
         return bytes(output), channel.stderr
     finally:
         await channel.close()

@@ -22,6 +22,7 @@ from specconsole.host.lease import KEPT_BYTES
 from specconsole.host.line import Echo, Note
 from specconsole.host.machine import Machine
 from specconsole.host.relay import Streams
+from specconsole.stream import within
 from specconsole.text import one_line
 
 FOLLOW_S = 45
@@ -94,7 +95,7 @@ class BareLine:
         """As `Host.run`; the host ends it, too, at the deadline."""
         try:
             async with self._process(argv, deadline_s) as process:
-                return await asyncio.wait_for(process.complete(tuple(argv), stdin), deadline_s + 1)
+                return await within(deadline_s + 1, process.complete(tuple(argv), stdin))
         except asyncio.TimeoutError:
             raise DeadlineExceeded(f"{argv[0]} on {self._host} did not end within {deadline_s:g} s.") from None
 
@@ -121,7 +122,7 @@ class BareLine:
             try:
                 channel.write(end_line(sorted(pids), self.facts.rights))
                 channel.close_input()
-                await asyncio.wait_for(channel.wait(), END_S)
+                await within(END_S, channel.wait())
             finally:
                 await channel.close()
         pids.clear()
@@ -140,7 +141,7 @@ class BareLine:
         try:
             channel.write(command_line(argv, rights, seconds))
             try:
-                pid, first = await asyncio.wait_for(_past_mark(channel), START_DEADLINE_S)
+                pid, first = await within(START_DEADLINE_S, _past_mark(channel))
             except asyncio.TimeoutError:
                 raise DeadlineExceeded(f"{argv[0]} did not start on {self._host}.") from None
             yield channel, pid, first

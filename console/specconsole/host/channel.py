@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
+from specconsole.stream import within
+
 PIECE = 256 * 1024
 """Bytes asked for at once: five times as fast as reading by lines, at half the CPU."""
 STDERR_KEPT = 64 * 1024
@@ -119,7 +121,7 @@ class LocalChannel:
                 os.kill(self._process.pid, signal.SIGKILL)
         self.close_input()
         with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._process.wait(), CLOSE_S)
+            await within(CLOSE_S, self._process.wait())
         self._errors.cancel()  # a grandchild may hold its end for ever
         await asyncio.gather(self._errors, return_exceptions=True)
         # asyncio closes an output only at its end, which nobody reads any more; there is no public way to its transport.

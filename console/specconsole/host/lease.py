@@ -15,6 +15,7 @@ from specconsole.host.channel import Channel
 from specconsole.host.leased import LeasedProcess
 from specconsole.host.line import Echo
 from specconsole.remote.frame import MAGIC, VERSION, Header, NoFrame, Splitter, pack
+from specconsole.stream import within
 from specconsole.text import one_line
 
 KEPT_BYTES = 8 * 1024 * 1024
@@ -60,7 +61,7 @@ class Lease:
         """
         self.channel.write(blob.start("lease", {"silence_s": silence_s, "grace_s": grace_s}))
         with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._ready.wait(), deadline_s)
+            await within(deadline_s, self._ready.wait())
         if not self.hello:
             said = self.channel.stderr or bytes(self._noise or b"")
             lines = said.decode(errors="replace").strip().splitlines()
@@ -90,7 +91,7 @@ class Lease:
         """Wait for the end, and say why."""
         await self._broken.wait()
         with suppress(asyncio.TimeoutError):
-            status = await asyncio.wait_for(self.channel.wait(), REASON_S)
+            status = await within(REASON_S, self.channel.wait())
             if status is not None:
                 lines = self.channel.stderr.decode(errors="replace").strip().splitlines()
                 said = f": {one_line(lines[-1], 120)}" if lines else ""
@@ -102,7 +103,7 @@ class Lease:
         self.channel.close_input()
         dead = self.clock.monotonic() - self.heard_at > DEAD_S
         with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self.channel.wait(), REASON_S if dead else END_WAIT_S)
+            await within(REASON_S if dead else END_WAIT_S, self.channel.wait())
         await self.channel.close()
         self._listener.cancel()
         with suppress(asyncio.CancelledError):
@@ -112,7 +113,7 @@ class Lease:
         """As `Host.run`."""
         try:
             async with self.process(argv, has_input=bool(stdin)) as process:
-                return await asyncio.wait_for(_complete(process, tuple(argv), stdin), deadline_s)
+                return await within(deadline_s, _complete(process, tuple(argv), stdin))
         except asyncio.TimeoutError:
             raise DeadlineExceeded(f"{argv[0]} on {self.host} did not end within {deadline_s:g} s.") from None
 
@@ -129,7 +130,7 @@ class Lease:
         try:
             process.start(what, has_input)
             try:
-                await asyncio.wait_for(process.begun(), START_DEADLINE_S)
+                await within(START_DEADLINE_S, process.begun())
             except asyncio.TimeoutError:
                 raise DeadlineExceeded(f"{name} did not start on {self.host} within {START_DEADLINE_S:g} s.") from None
             if process.failure:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from specconsole.errors import HostError, LinkLost
 from specconsole.host.base import Endpoint, Process, Program
+from specconsole.stream import within
 
 HIGH_WATER = 256 * 1024
 CONNECT_S = 10.0
@@ -38,7 +39,7 @@ async def over_lease(lease: Starter, endpoint: Endpoint) -> Streams:
     transport = RelayTransport(protocol)
     transport.task = asyncio.create_task(transport.carry(lease, _program(endpoint)))
     try:
-        await asyncio.wait_for(asyncio.shield(transport.connected), CONNECT_S)
+        await within(CONNECT_S, asyncio.shield(transport.connected))
     except asyncio.TimeoutError:
         transport.abort()
         raise TimeoutError(f"{endpoint} did not answer.") from None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 
+from specconsole.stream import within
+
 PATIENCE_S = 3.0
 """For each address but the last: a name often has an IPv6 address that this network does not reach."""
 
@@ -26,7 +28,7 @@ async def connect(host: str, port: int, family: int = socket.AF_UNSPEC, bind: st
         try:
             if bind:
                 connection.bind((bind, 0))
-            await asyncio.wait_for(loop.sock_connect(connection, address), patience)
+            await within(patience, loop.sock_connect(connection, address))
         except asyncio.TimeoutError:
             last = OSError(f"{address[0]} does not answer")
         except OSError as error:

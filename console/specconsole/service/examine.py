@@ -20,6 +20,7 @@ from specconsole.logs.source import Source
 from specconsole.profile import Profile
 from specconsole.service.discover import discover
 from specconsole.service.unit import Unit
+from specconsole.stream import within
 from specconsole.text import one_line
 
 GPU_DEADLINE_S = 20.0
@@ -190,7 +191,7 @@ async def _gpus(host: Host, clock: Clock) -> Fleet:
                     return
 
     try:
-        await asyncio.wait_for(wait(_has_answered), GPU_DEADLINE_S)
+        await within(GPU_DEADLINE_S, wait(_has_answered))
     except asyncio.TimeoutError:
         if not latest:
             raise CommandFailed(f"No sample came within {GPU_DEADLINE_S:.0f} s.") from None

@@ -12,6 +12,7 @@ from specconsole.profile import KeySource, Profile
 from specconsole.service import arguments, command, discover, files, launch
 from specconsole.service.launch import Files
 from specconsole.service.unit import Unit
+from specconsole.stream import within
 
 COMMAND_S = 60.0
 """A password store may ask for a passphrase first."""
@@ -64,7 +65,7 @@ async def _output(argv: Sequence[str]) -> tuple[int | None, bytes]:
         *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE
     )
     try:
-        out, _ = await asyncio.wait_for(process.communicate(), COMMAND_S)
+        out, _ = await within(COMMAND_S, process.communicate())
     finally:
         if process.returncode is None:
             process.kill()

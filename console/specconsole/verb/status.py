@@ -16,6 +16,7 @@ from specconsole.gpu.sample import Fleet, Gpu
 from specconsole.host.base import Host
 from specconsole.profile import Profile
 from specconsole.service.unit import Unit
+from specconsole.stream import within
 from specconsole.text import UNKNOWN, duration, milliseconds, number, one_line, percent
 from specconsole.ui.unit_word import state_word
 from specconsole.verb import output, units
@@ -115,7 +116,7 @@ async def _gpus(host: Host, seen: Glance) -> None:
         raise AssertionError("the stream of samples has no end")
 
     try:
-        seen.fleet = await asyncio.wait_for(first(), GPU_S)
+        seen.fleet = await within(GPU_S, first())
     except asyncio.TimeoutError:
         seen.trouble.append(f"GPUs gave no sample within {GPU_S:g} s.")
     except DeadlineExceeded as error:

@@ -18,6 +18,7 @@ from specconsole.history.memory import Memory
 from specconsole.host.base import Host, LinkKind
 from specconsole.load.attempt import Attempt, Stage
 from specconsole.service.unit import Unit
+from specconsole.stream import within
 from specconsole.verb import output
 from specconsole.verb.link import telling_of_the_link
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
@@ -46,30 +47,33 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _run(args: argparse.Namespace) -> int:
+    memory = Memory(on_trouble=lambda error: print(f"specconsole: {error}", file=sys.stderr))  # noqa: T201
+    try:
+        async with open_host(args) as host, telling_of_the_link(host):
+            story = Story(host, as_json=args.json)
+            try:
+                return story.end(await within(args.timeout, _watched(args, host, story, memory)))
+            except asyncio.TimeoutError:
+                raise _time_is_up(story, args.timeout) from None
+    finally:
+        await memory.close()
+
+
+async def _watched(args: argparse.Namespace, host: Host, story: Story, memory: Memory) -> Attempt:
+    """Find the unit and its key, and follow its start to the end."""
     from specconsole.service import choose, start
     from specconsole.service.discover import discover
     from specconsole.service.secret import api_key
 
     clock = SystemClock()
-    memory = Memory(on_trouble=lambda error: print(f"specconsole: {error}", file=sys.stderr))  # noqa: T201
-    try:
-        async with open_host(args) as host, telling_of_the_link(host):
-            profile = profile_for(args, host)
-            units = await patient(host, clock, lambda: discover(host, profile))
-            unit = choose.named(units, args.unit) if args.unit else choose.running(units)
-            choose.running([unit])
-            key = None
-            if not host.read_only:
-                key = await patient(host, clock, lambda: api_key(host, unit, profile, os.environ))
-            story = Story(host, unit, as_json=args.json)
-            attempts = start.follow(host, unit, clock=clock, profile=profile, api_key=key)
-            try:
-                attempt = await asyncio.wait_for(_settled(story, attempts, memory), args.timeout)
-            except asyncio.TimeoutError:
-                raise _time_is_up(host, story, args.timeout) from None
-            return story.end(attempt)
-    finally:
-        await memory.close()
+    profile = profile_for(args, host)
+    units = await patient(host, clock, lambda: discover(host, profile))
+    unit = choose.named(units, args.unit) if args.unit else choose.running(units)
+    choose.running([unit])
+    story.unit, key = unit, None
+    if not host.read_only:
+        key = await patient(host, clock, lambda: api_key(host, unit, profile, os.environ))
+    return await _settled(story, unit, start.follow(host, unit, clock=clock, profile=profile, api_key=key), memory)
 
 
 async def patient(host: Host, clock: Clock, ask: Callable[[], Awaitable[T]]) -> T:
@@ -82,28 +86,30 @@ async def patient(host: Host, clock: Clock, ask: Callable[[], Awaitable[T]]) -> 
             await clock.sleep(AGAIN_S)
 
 
-async def _settled(story: Story, attempts: AsyncGenerator[Attempt, None], memory: Memory) -> Attempt:
+async def _settled(story: Story, unit: Unit, attempts: AsyncGenerator[Attempt, None], memory: Memory) -> Attempt:
     """Tell and remember each change, until nothing more can come."""
     from specconsole.service.start import remembered, settled
 
     async with aclosing(attempts) as changes:
         async for attempt in changes:
             milestone = story.tell(attempt)
-            if milestone and (entry := remembered(story.host, story.unit, attempt)):
+            if milestone and (entry := remembered(story.host, unit, attempt)):
                 await memory.put_load(entry)
             if settled(attempt):
                 return attempt
     raise AssertionError("the story of a unit has no end")
 
 
-def _time_is_up(host: Host, story: Story, timeout_s: float) -> LinkLost | Inconclusive:
-    name = text.one_line(story.unit.name)
+def _time_is_up(story: Story, timeout_s: float) -> LinkLost | Inconclusive:
+    host = story.host
     if host.link.kind is not LinkKind.UP:
         return LinkLost(f"After {timeout_s:g} s the link to {host.name} is down.", host.link.reason)
+    if story.unit is None:
+        return Inconclusive(f"The units of {host.name} are not known after {timeout_s:g} s.")
     attempt = story.last
     stage = attempt.stage.value if attempt else "not begun"
     note = f"It answers, but {attempt.note}." if attempt and attempt.note else ""
-    return Inconclusive(f"{name} is not ready after {timeout_s:g} s: {stage}.", note)
+    return Inconclusive(f"{text.one_line(story.unit.name)} is not ready after {timeout_s:g} s: {stage}.", note)
 
 
 @dataclass
@@ -111,8 +117,9 @@ class Story:
     """What was told of a start, so that each thing is told once."""
 
     host: Host
-    unit: Unit
     as_json: bool
+    unit: Unit | None = None
+    """Whose start it is, once that is known."""
     last: Attempt | None = None
 
     def tell(self, attempt: Attempt) -> bool:

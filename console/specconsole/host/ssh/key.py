@@ -13,6 +13,7 @@ import asyncssh
 from specconsole.host.ssh_hop import Hop
 from specconsole.host.ssh_login import PASSPHRASE_TRIES, Login
 from specconsole.host.ssh_wire import public_of_private
+from specconsole.stream import within
 
 AGENT_LIST_S = 5.0
 
@@ -64,7 +65,7 @@ class Keys:
             return []
         self._agent = agent = _Agent(path, self.login)
         with suppress(ValueError, OSError, asyncio.TimeoutError):
-            return list(await asyncio.wait_for(agent.get_keys(), AGENT_LIST_S))
+            return list(await within(AGENT_LIST_S, agent.get_keys()))
         return []
 
     async def close(self) -> None:

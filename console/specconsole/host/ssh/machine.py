@@ -19,6 +19,7 @@ from specconsole.host.line import Note
 from specconsole.host.machine import NotForwarded
 from specconsole.host.relay import Streams
 from specconsole.host.ssh.client import Client
+from specconsole.stream import within
 from specconsole.text import one_line
 
 WINDOW = 4 * 1024 * 1024
@@ -128,7 +129,7 @@ class SshMachine:
 async def _wake(connection: asyncssh.SSHClientConnection) -> None:
     """Open a session on a jump host: until there was one its sshd leaves Nagle on, and small packets wait 40 ms."""
     with suppress(asyncssh.Error, OSError, asyncio.TimeoutError):
-        await asyncio.wait_for(connection.run("true", stdin=asyncssh.DEVNULL), 5)
+        await within(5, connection.run("true", stdin=asyncssh.DEVNULL))
 
 
 class SshChannel:
