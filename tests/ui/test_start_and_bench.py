@@ -1,4 +1,4 @@
-"""A start in the engine pane, and the benchmark by one key."""
+"""A start in the load pane, and the benchmark by one key."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from specconsole.logs.record import Kind
 from specconsole.ui.screens.bench import BenchScreen
 from specconsole.ui.screens.confirm import ConfirmScreen
 from specconsole.ui.screens.dashboard import DashboardScreen
+from specconsole.ui.widgets.engine import EnginePane
+from specconsole.ui.widgets.load import LoadPane
 from tests.ui.scene import BASE, NGRAM, Scene, engine, record, unit, units
 from tests.ui.test_dashboard import start, text, title
 
@@ -58,7 +60,7 @@ async def test_the_engine_is_asked_of_the_unit_that_runs(make_scene: Callable[..
         assert "◐ loading —" in text(scene), "when it began is not known, and nothing was answered yet"
         scene.feeds.put("engine", engine(Health.REFUSED, reason="Nothing listens at 127.0.0.1:8000."))
         await scene.settle(pilot)
-        assert "◐ not answering yet" in title(scene, "engine")
+        assert "◐ not answering yet" in title(scene, "load")
         assert "◐ ngram    loading" in text(scene)
         assert "◐ loading —" in text(scene), "when it began is not known"
         scene.feeds.put("engine", engine(Health.DEAD, reason="/health answers 503."))
@@ -201,3 +203,19 @@ async def test_r_asks_a_host_that_refused_once_more_and_all_begins_anew(scene: S
         scene.host.set_link(LinkKind.UP)
         await scene.settle(pilot)
         assert scene.feeds.opened.count("fleets") == before + 1
+
+
+async def test_the_load_stands_where_the_engine_stands(make_scene: Callable[..., Scene]) -> None:
+    scene = make_scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        scene.feeds.put("units", units())
+        scene.feeds.put("engine", engine(Health.REFUSED, reason="Nothing listens at 127.0.0.1:8000."))
+        await scene.settle(pilot)
+        load, served = scene.app.screen.query_one(LoadPane), scene.app.screen.query_one(EnginePane)
+        assert (load.display, served.display) == (True, False)
+        load.focus()
+        await scene.settle(pilot)
+        scene.feeds.put("engine", engine())
+        await scene.settle(pilot)
+        assert (load.display, served.display) == (False, True)
+        assert served.has_focus, "the place in focus keeps it, whatever stands there"

@@ -55,6 +55,11 @@ PANES: Mapping[str, tuple[Entry, ...]] = {
         ("no fault seen", "every card could be asked, and none reports Xid or uncorrected memory errors", "NVML"),
         ("—", "cannot be read here; it is never shown as 0", ""),
     ),
+    "load": (
+        ("loading 38m12s", "since this start began, by the host's clock", "systemd"),
+        ("weights 12/64 shards", "how many the model's loader has read; a drafter's stand apart", "the log"),
+        ("✖ ended", "this start failed: systemd's words, then the first error of the log", "systemd; the log"),
+    ),
     "engine": (
         (
             "● answering",

@@ -26,6 +26,7 @@ from specconsole.ui.unit_word import StateWord
 from specconsole.ui.widgets.engine import EnginePane
 from specconsole.ui.widgets.footer import Footer
 from specconsole.ui.widgets.gpus import GpusPane
+from specconsole.ui.widgets.load import LoadPane, leads
 from specconsole.ui.widgets.log import LogPane
 from specconsole.ui.widgets.pane import Pane
 from specconsole.ui.widgets.rows import Covered
@@ -87,7 +88,8 @@ class DashboardScreen(LiveScreen, inherit_bindings=False):
         with Top(id="top"):
             yield UnitsPane().data_bind(me.link, me.feeds, me.now, me.units, me.units_at, me.selected, me.server)
             yield GpusPane().data_bind(me.link, me.feeds, me.now, me.fleet, me.history, me.faults)
-        yield EnginePane().data_bind(me.link, me.feeds, me.now, me.engine, me.unit, me.attempt, me.start_age)
+        yield LoadPane().data_bind(me.link, me.feeds, me.now, me.engine, me.unit, me.attempt, me.start_age)
+        yield EnginePane().data_bind(me.link, me.feeds, me.now, me.engine, me.unit, me.attempt)
         log = LogPane(self._stamp)
         yield log.data_bind(me.link, me.feeds, me.now, me.buffer, me.selected, me.log_end, me.last_lines)
         yield Footer()
@@ -96,6 +98,8 @@ class DashboardScreen(LiveScreen, inherit_bindings=False):
         """Lay out anew when there are more or fewer units or GPUs."""
         self.watch(self, "units", self._lay_out)
         self.watch(self, "fleet", self._lay_out)
+        for name in ("attempt", "unit", "engine"):
+            self.watch(self, name, self._choose)
 
     def on_resize(self, _event: events.Resize) -> None:
         """Lay out for the new size."""
@@ -111,7 +115,17 @@ class DashboardScreen(LiveScreen, inherit_bindings=False):
         top.styles.height = shares.units_height + (shares.gpus_height if shares.stacked else 0)
         units.styles.height = shares.units_height
         units.styles.width = "1fr" if shares.stacked else shares.units_width
-        self.query_one(EnginePane).styles.height = shares.engine_height
+        for pane in (LoadPane, EnginePane):
+            self.query_one(pane).styles.height = shares.engine_height
+
+    def _choose(self) -> None:
+        """Show the load or the engine, whichever there is to look at; the focus stays in that place."""
+        load, engine = self.query_one(LoadPane), self.query_one(EnginePane)
+        shown, hidden = (load, engine) if leads(self.attempt, self.unit, self.engine) else (engine, load)
+        shown.display = True
+        if hidden.has_focus:
+            shown.focus()
+        hidden.display = False
 
     def action_log_end(self) -> None:
         """Follow the end of the log."""

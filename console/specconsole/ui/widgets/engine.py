@@ -7,10 +7,10 @@ from textual.reactive import var
 from specconsole import text
 from specconsole.engine.health import Health
 from specconsole.engine.snapshot import EngineSnapshot, Window
-from specconsole.load.attempt import Attempt, Stage
+from specconsole.load.attempt import Attempt
 from specconsole.service.unit import Unit
 from specconsole.ui.freshness import Feed, Freshness
-from specconsole.ui.load_rows import load_note, load_rows
+from specconsole.ui.load_rows import load_note
 from specconsole.ui.row import Row, Run, bar, cut, faded, fitting
 from specconsole.ui.unit_word import QUIET_S, name
 from specconsole.ui.widgets.pane import Pane
@@ -24,9 +24,6 @@ _SAID: dict[Health, Run] = {
     Health.DEAD: ("✖ the engine has died", "bad"),
     Health.WRONG: ("✖ not the expected server", "bad"),
 }
-
-_LOADS = (Health.REFUSED, Health.STARTING)
-"""What a port says while the server behind it still loads; anything else has a reason to be read."""
 
 
 def standing(snapshot: EngineSnapshot) -> Run:
@@ -109,7 +106,7 @@ class EnginePane(Pane):
 
     NAME = "engine"
     FEED = "engine"
-    INPUTS = ("engine", "unit", "attempt", "start_age")
+    INPUTS = ("engine", "unit", "attempt")
 
     engine: var[EngineSnapshot | None] = var(None)
     """What the server of the running unit said last; None: it was not asked yet, or nothing runs."""
@@ -117,8 +114,6 @@ class EnginePane(Pane):
     """The unit that runs; None: none does."""
     attempt: var[Attempt | None] = var(None)
     """The present start of that unit, or the last one that was seen."""
-    start_age: var[float | None] = var(None)
-    """Seconds since that start began."""
 
     def feed(self, feeds: dict[str, Feed]) -> Feed:
         """The engine's feed; that nothing runs is as fresh as the list of units."""
@@ -142,19 +137,10 @@ class EnginePane(Pane):
     def draw(self, fresh: Freshness) -> None:
         """Load and speed."""
         body, cells = self.query_one(".pane--body", Rows), self.size.width
-        attempt = self.attempt
-        if attempt and attempt.stage is Stage.FAILED and (self.unit is None or not self._answers()):
-            body.show(load_rows(attempt, None, cells))
-        elif self.unit is None:
+        if self.unit is None:
             body.show([(("  waiting for the units…" if fresh.waiting else "  no unit runs", "muted"),)])
-        elif attempt and attempt.stage is Stage.LOADING and (self.engine is None or self.engine.health in _LOADS):
-            rows = load_rows(attempt, self.start_age, cells)
-            body.show(faded(row) for row in rows) if fresh.stale else body.show(rows)
         elif self.engine is None:
             body.show([(("  waiting for the first answer…", "muted"),)])
         else:
             rows = engine_rows(self.engine, cells)
             body.show(faded(row) for row in rows) if fresh.stale else body.show(rows)
-
-    def _answers(self) -> bool:
-        return self.engine is not None and self.engine.health is Health.ANSWERING
