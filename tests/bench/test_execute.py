@@ -5,20 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from specconsole.bench.execute import Progress, execute
+from specconsole.bench.book import Progress
+from specconsole.bench.check import Level, check
+from specconsole.bench.execute import execute
 from specconsole.bench.prompt import Prompt
-from specconsole.bench.run import Identity
+from specconsole.bench.run import BenchRun, Identity
 from specconsole.bench.spec import BenchSpec
 from specconsole.clock import SystemClock
 from specconsole.errors import CommandFailed, LinkLost
 from specconsole.host.base import Endpoint, Exit, Program
 from specconsole.host.local import LocalHost
 from tests.bench.scripted import CHUNKED, ScriptedServer, Step, chunk, event, reply
-from tests.fakes import FakeHost, FakeProcess
+from tests.fakes import FACTS, FakeHost, FakeProcess
 
 SPEC = BenchSpec((Prompt("a", "Say a."), Prompt("b", "Say b.")), repeat=1, max_tokens=13, warmup=0)
 HERE = Endpoint(port=8000)
@@ -231,3 +235,48 @@ async def test_on_this_machine_a_cancel_keeps_what_was_measured() -> None:
     assert run.why == "cancelled"
     assert [(one.id, one.error) for one in run.results] == [("a/0", ""), ("b/0", "cancelled")]
     assert [count for _, count in run.results[1].chunks] == [1, 3]
+
+
+def without_python(server: ScriptedServer, **facts: Any) -> FakeHost:
+    host = FakeHost(facts=replace(FACTS, python=None, **facts))
+    host.listen(HERE, port=server.endpoint["port"])
+    return host
+
+
+async def test_a_host_without_python_is_measured_from_here() -> None:
+    with ScriptedServer([reply((1, 3, 6, 1, 2))]) as server:
+        host = without_python(server, clock_skew_s=100_000.0)
+        run = (await all_of(host, api_key="sesame"))[-1].run
+    assert (run.why, run.error, run.tunnel) == ("finished", "", True)
+    assert [one.tokens for one in run.kept] == [13, 13]
+    assert run.timing().tau == 3
+    assert server.posts[0][1]["authorization"] == "Bearer sesame"
+    assert any(remark.code == "tunnel" and remark.level is Level.WEAK for remark in check(run))
+    # Stamps are the host's own time, as its log's are.
+    assert all(one.sent_at > time.time() + 90_000 for one in run.results)
+    assert run.started > time.time() + 90_000
+    assert BenchRun.from_json(json.loads(json.dumps(run.to_json()))) == run
+
+
+async def test_a_link_that_breaks_under_a_run_from_here_ends_it() -> None:
+    go = threading.Event()
+    slow: list[Step] = [CHUNKED, chunk(event("a", 1)), chunk(event("bc", 3)), go]
+    with ScriptedServer([reply((1, 3)), slow]) as server:
+        host, run = without_python(server), None
+        try:
+            async for progress in execute(host, SPEC, HERE):
+                run = progress.run
+                if progress.active.get("b/0") == 3:
+                    host.cut()
+        finally:
+            go.set()
+    assert run is not None
+    assert (run.why, run.error) == ("link lost", "no answer for 5 s")
+    assert [one.id for one in run.kept] == ["a/0"]
+
+
+async def test_a_server_that_is_not_there_fails_a_run_from_here() -> None:
+    host = FakeHost(facts=replace(FACTS, python=None))
+    run = (await all_of(host))[-1].run
+    assert not run.kept
+    assert any(remark.level is Level.WRONG for remark in check(run))

@@ -10,7 +10,8 @@ from itertools import pairwise
 import pytest
 
 from specconsole.bench.acceptance import acceptance
-from specconsole.bench.execute import Progress, execute
+from specconsole.bench.book import Progress
+from specconsole.bench.execute import execute
 from specconsole.bench.prompt import default
 from specconsole.bench.run import BenchRun
 from specconsole.bench.spec import BenchSpec

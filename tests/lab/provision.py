@@ -94,7 +94,10 @@ def _login(root: Path, user: str, key: str) -> None:
 
 
 def hide_python(root: Path) -> None:
-    """Take every python3 off the paths; the stand-in for nvidia-smi keeps it, since the real one needs none."""
+    """Take every python3 off the paths; the stand-in for nvidia-smi keeps it, since the real one needs none.
+
+    A vLLM there keeps one too, where others may write: as root we must not run it.
+    """
     binaries = root / "usr/bin"
     real = (binaries / "python3").resolve().name
     kept = root / FAKE / "python3"
@@ -103,3 +106,8 @@ def hide_python(root: Path) -> None:
     shutil.copy(binaries / real, kept)
     for found in binaries.glob("python*"):
         found.unlink()
+    own = root / "opt/vllm/bin/python3"
+    if own.is_symlink():
+        own.unlink()
+        own.symlink_to(f"/{FAKE}/python3")
+        own.parent.chmod(0o777)

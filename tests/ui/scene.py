@@ -10,7 +10,7 @@ from datetime import timezone
 from pathlib import Path
 from typing import Any
 
-from specconsole.bench.execute import Progress
+from specconsole.bench.book import Progress
 from specconsole.engine.client import Model
 from specconsole.engine.health import Health
 from specconsole.engine.metrics import Histogram

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from specconsole.bench.execute import Progress
+from specconsole.bench.book import Progress
 from specconsole.bench.prompt import load
 from specconsole.bench.run import BenchRun, Identity
 from specconsole.bench.spec import BenchSpec

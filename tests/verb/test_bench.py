@@ -215,7 +215,7 @@ def test_a_lost_link_keeps_what_was_measured(host: FakeHost, capsys: pytest.Capt
 
 
 def test_the_live_line_counts_tokens() -> None:
-    from specconsole.bench.execute import Progress
+    from specconsole.bench.book import Progress
 
     run = made.run((stream("a/0", (1, 1)),))
     progress = Progress(run, "measuring", 3, 15, {f"p{n}/0": n for n in range(5)})

@@ -256,13 +256,19 @@ def _warmth(run: BenchRun) -> Iterable[Remark]:
 
 def _client(run: BenchRun) -> Iterable[Remark]:
     health, step = run.health, run.timing().step_p50_s
+    if run.tunnel:
+        text = "Stamped on this machine, through the tunnel, since the host has no Python: TTFT holds the network's delay, steps its jitter."
+        yield Remark(Level.WEAK, "tunnel", text)
     if health.bunched is not None and health.bunched > BUNCHED:
         text = f"{health.bunched * 100:.0f} % of the chunks came bunched: single steps cannot be trusted; TPOT can."
         yield Remark(Level.WEAK, "bunched", text)
     if health.kernel:
         yield Remark(Level.FACT, "kernel", "Stamped by the kernel on arrival.")
     elif health.late_p99_s is not None and step is not None and health.late_p99_s > LATE_SHARE * step:
-        text = f"The load generator's own ticks were up to {health.late_p99_s * 1000:.1f} ms late: the host's CPUs were busy."
+        whose = "this machine's" if run.tunnel else "the host's"
+        text = (
+            f"The load generator's own ticks were up to {health.late_p99_s * 1000:.1f} ms late: {whose} CPUs were busy."
+        )
         yield Remark(Level.WEAK, "late", text)
 
 

@@ -242,11 +242,16 @@ def _remarks(a: BenchRun, b: BenchRun, shared: list[str]) -> Iterable[str]:
         ("async scheduling", a.identity.async_scheduling, b.identity.async_scheduling),
         ("KV cache", a.kv_tokens, b.kv_tokens),
         ("cache avoidance", a.cache or None, b.cache or None),
+        ("where they were stamped", _place(a), _place(b)),
     ):
         if left is not None and right is not None and left != right:
             yield f"The two differ in {what}: {_word(left)} and {_word(right)}; part of the difference may be that."
     for name, run in (("A", a), ("B", b)):
         yield from (f"{name}: {remark.text}" for remark in check(run) if remark.level is Level.WEAK)
+
+
+def _place(run: BenchRun) -> str:
+    return "here, through the tunnel" if run.tunnel else "on the host"
 
 
 def _word(value: object) -> str:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from specconsole.bench.acceptance import acceptance
+from specconsole.bench.book import Progress
 from specconsole.bench.check import jit_stalls
 from specconsole.bench.evidence import jit_lines, of_unit
-from specconsole.bench.execute import Progress, execute
+from specconsole.bench.execute import execute
 from specconsole.bench.run import BenchRun, Identity
 from specconsole.bench.spec import BenchSpec
 from specconsole.errors import LinkLost, NotPermitted

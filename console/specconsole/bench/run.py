@@ -120,6 +120,8 @@ class BenchRun:
     """How many runs this start of the unit had seen before."""
     cache: str = ""
     """How the prefix cache was avoided: salt or prefix."""
+    tunnel: bool = False
+    """The host has no Python: stamped on this machine, through the tunnel, so with the network's delay and jitter."""
     results: tuple[Result, ...] = ()
     warmup: WarmUp = WarmUp()
     scrapes: tuple[ScrapeText, ...] = ()
@@ -244,6 +246,7 @@ def _read(value: Mapping[str, Any]) -> BenchRun:
         started=float(value["started"]),
         number=int(value["number"]),
         cache=str(value["cache"]),
+        tunnel=bool(value.get("tunnel")),  # runs of the first form know nothing of it
         results=results_of(value["results"]),
         warmup=WarmUp(tuple(warm["tpots_s"]), warm["agreed"], results_of(warm["results"])),
         scrapes=tuple(ScrapeText(**one) for one in value["scrapes"]),

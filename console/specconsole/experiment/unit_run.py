@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from specconsole.bench.execute import Progress
+from specconsole.bench.book import Progress
 from specconsole.bench.measure import Subject, measure
 from specconsole.bench.spec import BenchSpec
 from specconsole.errors import CommandFailed, DeadlineExceeded

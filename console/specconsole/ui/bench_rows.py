@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from specconsole import text
 from specconsole.bench import table
+from specconsole.bench.book import Progress
 from specconsole.bench.check import Level, Remark, check
-from specconsole.bench.execute import Progress
 from specconsole.bench.run import BenchRun
 from specconsole.bench.table import Column
 from specconsole.bench.table import Row as Figures

@@ -6,7 +6,7 @@ import asyncio
 
 from textual.reactive import var
 
-from specconsole.bench.execute import Progress
+from specconsole.bench.book import Progress
 from specconsole.engine.health import Health
 from specconsole.service.unit import Unit
 from specconsole.text import one_line

@@ -18,7 +18,7 @@ from specconsole.logs.record import Kind, Level, LogRecord
 from specconsole.service.unit import Unit
 
 if TYPE_CHECKING:
-    from specconsole.bench.execute import Progress
+    from specconsole.bench.book import Progress
     from specconsole.history.memory import Memory
     from specconsole.load.attempt import Attempt
     from specconsole.profile import Profile

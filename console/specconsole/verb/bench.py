@@ -13,8 +13,8 @@ from contextlib import aclosing, contextmanager
 from pathlib import Path
 
 from specconsole.bench import export, table
+from specconsole.bench.book import Progress
 from specconsole.bench.check import Level, check
-from specconsole.bench.execute import Progress
 from specconsole.bench.prompt import load
 from specconsole.bench.run import BenchRun
 from specconsole.bench.spec import BenchSpec

@@ -10,7 +10,7 @@ from textual.containers import VerticalScroll
 from textual.reactive import var
 
 from specconsole.bench import table
-from specconsole.bench.execute import Progress
+from specconsole.bench.book import Progress
 from specconsole.ui import keys
 from specconsole.ui.bench_rows import progress_row, run_rows
 from specconsole.ui.row import Row
