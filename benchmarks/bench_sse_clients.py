@@ -198,6 +198,10 @@ def main() -> int:
     return bars(medians)
 
 
+KEPT_UP = 0.5
+"""A client that gets more of its chunks bunched does not follow the stream; what it costs then compares with nothing."""
+
+
 def bars(medians: dict[tuple[str, int, str], Errors]) -> int:
     """Print each bar and whether it holds; 1 where one does not."""
     missed = 0
@@ -210,10 +214,12 @@ def bars(medians: dict[tuple[str, int, str], Errors]) -> int:
         if lines := medians.get(("httpx-lines", streams, what)):
             checks.append(("CPU a chunk", mine.cpu_us / lines.cpu_us, CPU_BAR, "of httpx aiter_lines"))
         for name, value, bar, of in checks:
+            peer = {"of httpx-sse": "httpx-sse", "of httpx aiter_lines": "httpx-lines"}.get(of)
+            fair = peer is None or medians[peer, streams, what].bunched <= KEPT_UP
             holds = value <= bar
-            missed += not holds
+            missed += fair and not holds
             print(
-                f"{'ok    ' if holds else 'MISSED'} {streams:3} streams {what:20} {name:15} {value:8.4f} {of} (bar {bar:g})"
+                f"{'ok    ' if holds else 'MISSED' if fair else 'void  '} {streams:3} streams {what:20} {name:15} {value:8.4f} {of} (bar {bar:g})"
             )
     return 1 if missed else 0
 
