@@ -65,13 +65,17 @@ async def test_when_kernels_were_compiled() -> None:
     assert "--since=@999.000" in host.calls[-1]
 
 
-@pytest.mark.parametrize(
-    "answer", [failed(1, ""), failed(1, "unrecognized option '--grep'"), DeadlineExceeded("too long")]
-)
+@pytest.mark.parametrize("answer", [failed(1, "unrecognized option '--grep'"), DeadlineExceeded("too long")])
 async def test_a_log_that_cannot_be_read_is_unknown(answer: object) -> None:
     host = FakeHost()
     host.answer("journalctl *", answer)  # type: ignore[arg-type]
     assert await of_unit(host, UNIT, "f" * 32) == Claims()
+    assert await jit_lines(host, UNIT, "f" * 32, 1.0) is None
+
+
+async def test_a_log_without_a_match_is_known() -> None:
+    host = FakeHost()
+    host.answer("journalctl *", failed(1, ""))
     assert await jit_lines(host, UNIT, "f" * 32, 1.0) == ()
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from specconsole.bench.check import Level, check
 from specconsole.bench.measure import Subject, entry, measure
 from specconsole.bench.run import BenchRun
 from specconsole.errors import NotPermitted
@@ -53,6 +54,14 @@ async def test_requests_with_a_jit_stall_are_discarded() -> None:
     run = await last(machine)
     assert list(run.discarded) == ["a/0"]
     assert [one.id for one in run.kept] == ["b/0"]
+
+
+async def test_a_log_that_could_not_be_asked_for_stalls_is_said() -> None:
+    machine = host()
+    machine.answer("journalctl *JIT*", failed(1, "unrecognized option '--grep'"))
+    run = await last(machine)
+    assert not run.discarded
+    assert any("JIT" in remark.text and remark.level is Level.WEAK for remark in check(run))
 
 
 async def test_runs_are_remembered_and_numbered_by_start(tmp_path: Path) -> None:

@@ -48,25 +48,30 @@ _SYNC = ("synchronous scheduling is disabled", "sync scheduling not supported", 
 
 async def of_unit(host: Host, source: Source, invocation: str) -> Claims:
     """What the running start of a unit said of itself in the journal."""
-    return claims(text for _, text in await _grep(host, source, invocation, START))
+    return claims(text for _, text in await _grep(host, source, invocation, START) or ())
 
 
-async def jit_lines(host: Host, source: Source, invocation: str, since: float) -> tuple[float, ...]:
-    """When kernels were compiled during inference, in seconds since the epoch; empty too where the log cannot be read."""
-    return tuple(at for at, _ in await _grep(host, source, invocation, JIT_TEXT, f"--since=@{since:.3f}"))
+async def jit_lines(host: Host, source: Source, invocation: str, since: float) -> tuple[float, ...] | None:
+    """When kernels were compiled during inference, in seconds since the epoch; None where the log cannot be asked."""
+    found = await _grep(host, source, invocation, JIT_TEXT, f"--since=@{since:.3f}")
+    return None if found is None else tuple(at for at, _ in found)
 
 
-async def _grep(host: Host, source: Source, invocation: str, pattern: str, *more: str) -> list[tuple[float, str]]:
-    """Matching lines of one start; none where journalctl knows no patterns (before 237), or may not be asked."""
+async def _grep(
+    host: Host, source: Source, invocation: str, pattern: str, *more: str
+) -> list[tuple[float, str]] | None:
+    """Matching lines of one start; None where journalctl knows no patterns (before 237) or may not be asked."""
     if not invocation or source.log_file:
-        return []
+        return None
     try:
         query = await ask_for(host, [source])
         owner = next(iter(query.keys))
         answer = await host.run([*of_start(owner, invocation), "--grep", pattern, *more], deadline_s=DEADLINE_S)
     except (CommandFailed, DeadlineExceeded, NotPermitted, NotRunning):
-        return []
-    return _lines(answer.stdout, query.keys) if answer.status == 0 else []
+        return None
+    if answer.status and answer.stderr.strip():  # without a match the status is 1 as well, and nothing is said
+        return None
+    return _lines(answer.stdout, query.keys)
 
 
 def _lines(output: bytes, keys: Mapping[Owner, str]) -> list[tuple[float, str]]:

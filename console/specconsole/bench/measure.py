@@ -21,6 +21,7 @@ from specconsole.history.memory import Memory
 from specconsole.host.base import Endpoint, Host
 from specconsole.logs.source import Source
 
+UNREAD = "The unit's log could not be asked: requests that waited for a kernel's compilation (JIT) are not sorted out."
 MOST_RUNS = 4096
 """The cache rule can tell so many runs of one start apart."""
 
@@ -104,7 +105,9 @@ async def _discard(host: Host, subject: Subject, run: BenchRun) -> BenchRun:
     try:
         stamps = await jit_lines(host, subject.source, subject.invocation, run.started)
     except LinkLost:
-        return run
+        stamps = None
+    if stamps is None:
+        return replace(run, notes=(*run.notes, UNREAD))
     return run.discard(jit_stalls(run, stamps))
 
 
