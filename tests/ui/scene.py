@@ -199,6 +199,9 @@ class PlayedFeeds:
         self.cancels.append(cancel)
         return self._play("bench")
 
+    def doctor(self) -> AsyncGenerator[Any, None]:
+        return self._play("doctor")
+
     async def prove(self, follower: Follower) -> None:
         self.proofs.append(follower.unit.key)
 
@@ -240,3 +243,17 @@ class Scene:
             self.app.simulate_key(key)
             await self.settle(pilot, 2)
         await self.settle(pilot)
+
+
+def shown(scene: Scene) -> str:
+    """What stands on the screen, as text."""
+    return "\n".join(strip.text for strip in scene.app.screen._compositor.render_strips())
+
+
+async def appears(scene: Scene, pilot: Any, *wanted: str) -> None:
+    """Wait until all of it stands on the screen: layouts and what waits for them come by a timer of the library."""
+    for _ in range(1000):
+        if all(text in shown(scene) for text in wanted):
+            return
+        await pilot.pause(0.01)
+    raise AssertionError(f"never shown: {wanted}\n{shown(scene)}")

@@ -23,8 +23,8 @@ from tests.ui.scene import engine, unit, units
 SERVED = Served("Kimi-K2.5-INT4", "0.16.0", "TP8", "ngram k=5")
 
 
-def header(link: Link | None, cells: int = 120, *, read_only: bool = False, host: str = "root@gpu-1") -> str:
-    row = header_row(host, link, SERVED, read_only=read_only, clock="14:52:31", now=100.0, cells=cells)
+def header(link: Link | None, cells: int = 120, *, rights: str = "read/write", host: str = "root@gpu-1") -> str:
+    row = header_row(host, link, SERVED, rights=rights, clock="14:52:31", now=100.0, cells=cells)
     assert width(row) == cells
     return plain(row)
 
@@ -61,7 +61,13 @@ def test_header_of_each_width() -> None:
 
 @pytest.mark.parametrize("cells", [60, 80, 200])
 def test_read_only_is_said_at_every_width(cells: int) -> None:
-    assert "read-only" in header(Link(LinkKind.UP, 10.0), cells, read_only=True)
+    assert "read-only" in header(Link(LinkKind.UP, 10.0), cells, rights="read-only")
+
+
+def test_nothing_is_said_of_rights_before_they_are_known() -> None:
+    shown = header(Link(LinkKind.CONNECTING, 10.0), rights="")
+    assert "read" not in shown
+    assert "14:52:31" in shown
 
 
 @pytest.mark.parametrize(
@@ -82,6 +88,7 @@ def test_read_only_is_said_at_every_width(cells: int) -> None:
         (unit(active="failed", result="oom-kill"), None, ("✖", "failed (oom-kill)", "bad")),
         (unit(active="failed"), None, ("✖", "failed", "bad")),
         (unit(load="masked"), None, ("?", "masked", "warn")),
+        (unit(active="active", load="masked"), None, ("●", "running", "text")),
         (unit(active="maintenance"), None, ("?", "maintenance", "warn")),
     ],
 )

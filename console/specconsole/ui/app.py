@@ -14,14 +14,16 @@ from textual.dom import DOMNode
 from specconsole.clock import Clock
 from specconsole.host.base import Host, LinkKind
 from specconsole.ui import keys, memory, theme
-from specconsole.ui.benching import BenchApp
+from specconsole.ui.examining import ExamineApp
 from specconsole.ui.fault import FaultLog
 from specconsole.ui.feeds import Feeds
 from specconsole.ui.local_time import LocalTime
 from specconsole.ui.palette import Commands
 from specconsole.ui.screens.bench import BenchScreen
 from specconsole.ui.screens.dashboard import DashboardScreen
+from specconsole.ui.screens.doctor import DoctorScreen
 from specconsole.ui.screens.live import LiveScreen
+from specconsole.ui.widgets.header import READ_WRITE
 from specconsole.ui.widgets.units import Chosen
 
 INTERVALS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
@@ -29,7 +31,7 @@ INTERVALS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 DEFAULT_THEME = "dark"
 
 
-class SpecConsole(BenchApp):
+class SpecConsole(ExamineApp):
     """The console on one host: its screens, themes and commands; the data is `LiveApp`'s."""
 
     TITLE = "specconsole"
@@ -57,6 +59,7 @@ class SpecConsole(BenchApp):
         super().__init__(host, feeds, clock=clock, faults=FaultLog(state), stamp=LocalTime(zone), interval_s=interval_s)
         self.add_mode("dashboard", lambda: self._bound(DashboardScreen(self.stamp)))
         self.add_mode("bench", lambda: self._bound(BenchScreen()))
+        self.add_mode("doctor", lambda: self._bound(DoctorScreen()))
         self._state = state
         self._notices: list[str] = []
         self._set_up_keys(keymap or {})
@@ -103,7 +106,7 @@ class SpecConsole(BenchApp):
         """Nothing that changes a read-only host is offered, and no retry where the link stands."""
         if action == "retry" and (self.link is None or self.link.kind not in (LinkKind.LOST, LinkKind.REFUSED)):
             return False
-        return not keys.hidden(action, self.read_only) and super().check_action(action, parameters)
+        return not keys.hidden(action, self.rights != READ_WRITE) and super().check_action(action, parameters)
 
     def handle_bindings_clash(self, clashed_bindings: set[Binding], node: DOMNode) -> None:  # noqa: ARG002  Textual's
         """Say which commands fight for a key, once."""

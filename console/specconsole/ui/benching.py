@@ -13,6 +13,7 @@ from specconsole.text import one_line
 from specconsole.ui.feeding import Source, follow
 from specconsole.ui.live import LiveApp
 from specconsole.ui.screens.confirm import ConfirmScreen
+from specconsole.ui.screens.live import LiveScreen
 from specconsole.ui.unit_word import name
 
 
@@ -44,9 +45,18 @@ class BenchApp(LiveApp):
             self.tell("Ending the run; what was measured is kept.")
 
     def action_show(self, mode: str) -> None:
-        """Show one of the main screens."""
+        """Show one of the main screens, with nothing of ours left above it."""
+        while len(self.screen_stack) > 1 and isinstance(self.screen, LiveScreen):
+            self.pop_screen()
         if self.current_mode != mode:
             self.switch_mode(mode)
+
+    async def action_back(self) -> None:
+        """From a screen that was opened above another one to that one; from a main screen to the dashboard."""
+        if len(self.screen_stack) > 1:
+            self.pop_screen()
+        else:
+            self.action_show("dashboard")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A run can be ended only while there is one."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from specconsole.history.memory import Memory
     from specconsole.load.attempt import Attempt
     from specconsole.profile import Profile
+    from specconsole.service.doctor import Check
     from specconsole.service.start import Follower
 
 PAST_LINES = 1000
@@ -57,6 +58,10 @@ class Feeds(Protocol):
 
     def bench(self, unit: Unit, cancel: asyncio.Event) -> AsyncGenerator[Progress, None]:
         """A benchmark of a unit, until it ends or `cancel` is set; it is remembered."""
+        ...
+
+    def doctor(self) -> AsyncGenerator[tuple[Check, ...], None]:
+        """What works on this host and what does not; looked at once."""
         ...
 
     async def prove(self, follower: Follower) -> None:
@@ -164,6 +169,14 @@ class HostFeeds:
         async with aclosing(stream) as changes:
             async for progress in changes:
                 yield progress
+
+    async def doctor(self) -> AsyncGenerator[tuple[Check, ...], None]:
+        """What works on this host and what does not; looked at once."""
+        await _load("specconsole.service.examine")
+        from specconsole.service.doctor import judge
+        from specconsole.service.examine import examine
+
+        yield judge(await examine(self._host, self._profile, self._clock))
 
     async def prove(self, follower: Follower) -> None:
         """Try to generate one token on a server that has just come up."""

@@ -31,7 +31,7 @@ from specconsole.ui.feeds import Feeds
 from specconsole.ui.freshness import Feed, held_until, log_feed
 from specconsole.ui.local_time import LocalTime
 from specconsole.ui.unit_word import StateWord, running_unit
-from specconsole.ui.widgets.header import Served
+from specconsole.ui.widgets.header import READ_ONLY, READ_WRITE, Served
 
 TICK_S = 1.0
 """Ages and the clock are drawn this often."""
@@ -44,6 +44,8 @@ class LiveApp(App[None]):
     """What the user typed to get here."""
     read_only: var[bool] = var(False, bindings=True)
     """Nothing that changes the host is offered."""
+    rights: var[str] = var("", bindings=True)
+    """What may be done on the host, in a word; "" before it is known."""
     link: var[Link | None] = var(None, bindings=True)
     """The state of the link; None before it is known."""
     feeds: var[dict[str, Feed]] = var({})
@@ -96,6 +98,7 @@ class LiveApp(App[None]):
         super().__init__()
         self.host, self.sources, self.clock, self.stamp = host, feeds, clock, stamp
         self.set_reactive(LiveApp.read_only, host.read_only)  # before any key is bound or shown
+        self.set_reactive(LiveApp.rights, self._rights())
         self.interval_s = interval_s
         self.logs = LogBuffer()
         self._faults = faults
@@ -152,7 +155,13 @@ class LiveApp(App[None]):
         self.now = self.clock.monotonic()
         self.clock_text = self.stamp(self.clock.now())
         self.read_only = self.host.read_only
+        self.rights = self._rights()
         self._derive()
+
+    def _rights(self) -> str:
+        if self.host.read_only:
+            return READ_ONLY
+        return "" if self.host.facts is None else READ_WRITE
 
     def _came(self, name: str, interval_s: float | None) -> None:
         before = self.feeds.get(name)

@@ -56,7 +56,7 @@ def state_word(unit: Unit, server: StateWord | None = None) -> StateWord:
         server: how its server is (`engine_word`); None: not known now, and then nothing is called serving.
     """
     state = unit.state
-    if state.load != "loaded":
+    if state.load != "loaded" and not (state.load == "masked" and state.running):
         return StateWord("?", text.one_line(state.load, 16), "warn")
     if state.active == "failed":
         why = "" if state.result in ("", "success") else f" ({text.one_line(state.result, 20)})"

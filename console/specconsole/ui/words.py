@@ -88,6 +88,29 @@ PANES: Mapping[str, tuple[Entry, ...]] = {
         ("▮ held, 12 new entries", "you scrolled; this many came since. G follows the end again", ""),
         ("quiet for 38 s", "nothing was logged for so long; alone it means nothing", ""),
     ),
+    "benchmark": (
+        ("▶ measuring, 12/25", "what runs now, and requests done of those planned", "the run"),
+        ("TTFT", "from sending to the first token that came back", "the load generator on the host"),
+        ("TPOT", "(last token − first) / (tokens − 1), by usage, never by chunks", "the load generator"),
+        ("step", "time between streamed chunks: what others call ITL", "the load generator"),
+        ("τ", "tokens per step, over all steps; it leads", "/metrics, or the streams"),
+        ("AL, coverage", "tokens per step that drafted, and the share of steps that did", "/metrics"),
+        ("▲", "what weakens these figures; ✖ makes them worthless", "checks after the run"),
+        ("—", "not known; it is never shown as 0", ""),
+    ),
+    "doctor": (
+        ("✖ missing", "what the console leans on is not there", "looked at on the host, just now"),
+        ("▲ limited", "it is there, and something of it does not work", "the same"),
+        ("? not known", "it could not be read: it passes neither for good nor for bad", "the same"),
+        ("✔ work", "all that depends on it works", "the same"),
+        ("works, not", "what works because of it, and what does not", "the console's own needs"),
+        (
+            "do",
+            "the command that would change it, for the host's shell where it says no other; nothing is done by itself",
+            "",
+        ),
+        ("looked 12 s ago", "how old all of it is; r looks again", ""),
+    ),
 }
 
 AGES: tuple[Entry, ...] = (

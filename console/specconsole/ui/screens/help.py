@@ -29,9 +29,11 @@ class HelpScreen(ModalScreen[None]):
         Binding("k,up", "scroll(-1)", show=False),
     ]
 
-    def __init__(self, pane: str, live: Iterable[tuple[keys.Command, str]]) -> None:
+    def __init__(
+        self, pane: str, live: Iterable[tuple[keys.Command, str]], heading: str = "The pane in focus: "
+    ) -> None:
         super().__init__()
-        self._pane = pane
+        self._pane, self._heading = pane, heading
         self._live = tuple(live)
 
     @classmethod
@@ -45,7 +47,9 @@ class HelpScreen(ModalScreen[None]):
                     filter(None, (present.get(active.binding.id), keys.shown_key(key)))
                 )
         live = [(command, present[command.id]) for command in keys.COMMANDS if command.id in present]
-        return cls(pane.NAME if isinstance(pane, Pane) else "", live)
+        if isinstance(pane, Pane):
+            return cls(pane.NAME, live)
+        return cls(getattr(screen, "NAME", ""), live, "This page: ")
 
     def compose(self) -> ComposeResult:
         """One scrolling text."""
@@ -63,7 +67,7 @@ class HelpScreen(ModalScreen[None]):
         """The whole help as one text, each meaning wrapped beside its name."""
         lines: list[Content] = []
         if self._pane in words.PANES:
-            lines += _part("The pane in focus: " + self._pane, words.PANES[self._pane], cells)
+            lines += _part(self._heading + self._pane, words.PANES[self._pane], cells)
         for place in keys.Place:
             mine = [(key, command.help, "") for command, key in self._live if command.place is place]
             if mine:

@@ -15,8 +15,8 @@ class LiveScreen(Screen[None], inherit_bindings=False):
 
     host_name: var[str] = var("")
     """What the user typed to get here."""
-    read_only: var[bool] = var(False)
-    """Nothing that changes the host, or makes it work, is offered."""
+    rights: var[str] = var("")
+    """What may be done on the host; "" before it is known."""
     link: var[Link | None] = var(None)
     """The state of the link."""
     served: var[Served] = var(Served())
@@ -35,4 +35,4 @@ class LiveScreen(Screen[None], inherit_bindings=False):
     def header(self) -> Header:
         """The header, bound to this screen."""
         me = LiveScreen
-        return Header().data_bind(me.host_name, me.read_only, me.link, me.served, me.now, me.clock_text)
+        return Header().data_bind(me.host_name, me.rights, me.link, me.served, me.now, me.clock_text)

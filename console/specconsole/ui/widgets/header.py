@@ -12,6 +12,9 @@ from specconsole.ui.freshness import whole
 from specconsole.ui.row import Row, Run, apart, fitting, width
 from specconsole.ui.widgets.rows import Rows
 
+READ_ONLY, READ_WRITE = "read-only", "read/write"
+"""What may be done on the host, in a word; "" before it is known."""
+
 
 @dataclass(frozen=True)
 class Served:
@@ -49,12 +52,11 @@ def _attempt(link: Link, now: float) -> str:
     return f"{number}, next try in {link.next_try - now:.0f} s"
 
 
-def header_row(
-    host: str, link: Link | None, served: Served, *, read_only: bool, clock: str, now: float, cells: int
-) -> Row:
+def header_row(host: str, link: Link | None, served: Served, *, rights: str, clock: str, now: float, cells: int) -> Row:
     """The whole row; parts of less weight go first when room is short, host and link never."""
-    rights: Run = ("read-only", "warn") if read_only else ("read/write", "muted")
-    right = fitting([(1 if read_only else 2, (rights,)), (3, ((clock, "text"),))], max(cells // 3, 9), "   ")
+    limited = rights == READ_ONLY
+    shown: Row = ((rights, "warn" if limited else "muted"),) if rights else ()
+    right = fitting([(1 if limited else 2, shown), (3, ((clock, "text"),))], max(cells // 3, 9), "   ")
     dot: Run = (" · ", "muted")
     parts: list[tuple[int, Row]] = [
         (5, (("specconsole", "muted"),)),
@@ -86,8 +88,8 @@ class Header(Rows):
 
     host_name: var[str] = var("")
     """What the user typed to get here."""
-    read_only: var[bool] = var(False)
-    """Nothing that changes the host is offered."""
+    rights: var[str] = var("")
+    """What may be done on the host; "" before it is known."""
     link: var[Link | None] = var(None)
     """The state of the link."""
     served: var[Served] = var(Served())
@@ -99,7 +101,7 @@ class Header(Rows):
 
     def on_mount(self) -> None:
         """Draw whenever something changes."""
-        for name in ("host_name", "read_only", "link", "served", "now", "clock_text"):
+        for name in ("host_name", "rights", "link", "served", "now", "clock_text"):
             self.watch(self, name, self.redraw)
 
     def on_resize(self) -> None:
@@ -115,7 +117,7 @@ class Header(Rows):
                         self.host_name,
                         self.link,
                         self.served,
-                        read_only=self.read_only,
+                        rights=self.rights,
                         clock=self.clock_text,
                         now=self.now,
                         cells=self.size.width,

@@ -1,0 +1,55 @@
+"""What a command is, and where it works; the table of all of them is `ui/commands.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Place(Enum):
+    """Where a command works; the value says it in the help."""
+
+    APP = "everywhere"
+    DASHBOARD = "dashboard"
+    UNITS = "units"
+    LOG = "log"
+    SHEET = "every page"
+    BENCH = "benchmark"
+    DOCTOR = "doctor"
+    UNIT = "unit"
+
+
+AROUND: Mapping[Place, tuple[Place, ...]] = {
+    Place.APP: (Place.APP,),
+    Place.DASHBOARD: (Place.DASHBOARD, Place.APP),
+    Place.UNITS: (Place.UNITS, Place.DASHBOARD, Place.APP),
+    Place.LOG: (Place.LOG, Place.DASHBOARD, Place.APP),
+    Place.SHEET: (Place.SHEET, Place.APP),
+    Place.BENCH: (Place.BENCH, Place.SHEET, Place.APP),
+    Place.DOCTOR: (Place.DOCTOR, Place.SHEET, Place.APP),
+    Place.UNIT: (Place.UNIT, Place.SHEET, Place.APP),
+}
+"""A place and the places around it, whose keys work there too."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """One thing that a user can ask for."""
+
+    id: str
+    keys: str
+    """Textual's names, separated by commas; the first one is shown."""
+    label: str
+    """One or two words, for the footer."""
+    help: str
+    """What it does, for the help screen and the palette."""
+    action: str
+    """Textual's action, with its namespace where it is not the place's own."""
+    place: Place = Place.APP
+    footer: int | None = None
+    """Rank in the footer: higher ones go first when room is short; None: not in the footer."""
+    mutating: bool = False
+    """It changes the host, or makes it work: not offered on a read-only host."""
+    shadows: str = ""
+    """The id of a command of a place around, whose key it takes on purpose and whose work it does as well."""

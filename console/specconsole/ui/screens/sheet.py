@@ -1,0 +1,95 @@
+"""A screen of one long page: header, one row that says how things stand, the page, footer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import events, getters
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+
+from specconsole.ui import keys
+from specconsole.ui.row import Row
+from specconsole.ui.screens.live import LiveScreen
+from specconsole.ui.widgets.footer import Footer
+from specconsole.ui.widgets.rows import Rows
+
+
+class Sheet(VerticalScroll, inherit_bindings=False):
+    """The page, longer than the screen."""
+
+    BINDINGS: ClassVar = keys.bindings(keys.Place.SHEET)
+
+    def action_lines(self, by: int) -> None:
+        """Move by lines."""
+        self.scroll_relative(y=by, animate=False)
+
+    def action_pages(self, by: int) -> None:
+        """Move by pages; one line stays in view."""
+        self.scroll_relative(y=by * max(self.scrollable_content_region.height - 1, 1), animate=False)
+
+    def action_edge(self, direction: int) -> None:
+        """Go to the end, or to the beginning."""
+        self.scroll_to(y=self.max_scroll_y if direction > 0 else 0, animate=False)
+
+
+class SheetScreen(LiveScreen, inherit_bindings=False):
+    """Subclasses say how things stand and what is on the page; both are drawn anew when one of `INPUTS` changes."""
+
+    CSS_PATH = "sheet.tcss"
+    AUTO_FOCUS = "Sheet"
+    NAME: ClassVar[str] = ""
+    """The key of its help in `ui/words.py`."""
+    INPUTS: ClassVar[tuple[str, ...]] = ()
+    """The reactives that the page depends on."""
+
+    sheet = getters.query_one(Sheet)
+
+    def compose(self) -> ComposeResult:
+        """Header, where things stand, the page, footer."""
+        yield self.header()
+        yield Rows(id="standing")
+        with Sheet(id="sheet"):
+            yield Rows(id="page")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Draw whenever something that is shown changes."""
+        for name in self.INPUTS:
+            self.watch(self, name, self.redraw)
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Draw for the new size."""
+        self.call_after_refresh(self.redraw)
+
+    def redraw(self) -> None:
+        """Draw the page as it is now."""
+        if not self.is_mounted or not self.size:
+            return
+        cells = self.sheet.scrollable_content_region.width or self.size.width
+        self.query_one("#standing", Rows).show([self.standing(self.size.width)])
+        rows = self.page(cells)
+        drawn = self.query_one("#page", Rows)
+        drawn.styles.height = max(len(rows), 1)
+        drawn.show(rows)
+
+    def standing(self, cells: int) -> Row:
+        """The row above the page."""
+        raise NotImplementedError
+
+    def page(self, cells: int) -> Sequence[Row]:
+        """The page, laid out for a width."""
+        raise NotImplementedError
+
+    def copied(self) -> str:
+        """What `y` copies; the page as text unless a subclass knows better, "" for nothing yet."""
+        return self.query_one("#page", Rows).plain()
+
+    def action_copy_sheet(self) -> None:
+        """Copy the page to the terminal's clipboard."""
+        if not (text := self.copied()).strip():
+            self.notify("There is nothing to copy yet.", markup=False)
+            return
+        self.app.copy_to_clipboard(text)
+        self.notify("The page is on the clipboard, where the terminal allows it.", markup=False)
