@@ -1,6 +1,7 @@
-"""Progress bars of the weight loaders: how many of what, and of which model.
+"""Progress bars: what they count, how many of how many, and since when.
 
-Sources: vLLM's loaders from 0.6 to 0.33. A pair of numbers is progress only where the text names what is counted.
+Sources: vLLM's loaders and runners from 0.6 to 0.33, and tqdm's formats. A pair of numbers is progress only where the
+text names what is counted; a percent alone never is.
 """
 
 from __future__ import annotations
@@ -8,42 +9,98 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_COUNT = re.compile(r":\s+(?P<percent>\d+)%.*?\|\s*(?P<done>\d+)/(?P<total>\d+) \[")
-# Text that a loader's bar begins with, and what its numbers count.
-LOADERS: tuple[tuple[str, str], ...] = (
-    ("Loading safetensors checkpoint shards", "shards"),
-    ("Loading pt checkpoint shards", "shards"),
-    ("Loading np_cache checkpoint shards", "shards"),
-    ("Loading shards", "shards"),
-    ("Multi-thread loading", "shards"),
-    ("Loading safetensors using Fastsafetensor loader", "shards"),
-    ("Loading safetensors using Runai Model Streamer", "tensors"),  # files up to 0.9.2
-    ("Loading safetensors using InstantTensor loader", "tensors"),
+from specconsole.load.phase import Phase
+from specconsole.load.wording import within
+
+LONGEST = 1024
+"""Characters of a bar that are looked at; a terminal's width is a few hundred."""
+_COUNT = re.compile(
+    r":\s{1,200}(?P<percent>\d{1,3})%(?: Completed)?\s?\|[^|]{0,600}\|\s{0,9}(?P<done>\d{1,9})/(?P<total>\d{1,9}) "
+    r"\[(?P<elapsed>\d{1,4}(?::\d\d){1,2})<(?P<left>[\d:?]{1,12})(?:, {0,4}(?P<rate>[\d.]{1,12})(?P<per>s/|[a-z]{1,9}/s))?"
+    r"|:\s{1,200}\d{1,3}% Completed \|\s{0,9}(?P<plain>\d{1,9}/\d{1,9}) \["
 )
 
 
 @dataclass(frozen=True)
+class BarForm:
+    """One bar: what its text begins with, which phase it counts in, and what."""
+
+    says: str
+    phase: Phase
+    unit: str
+    since: str = "0.6.0"
+    until: str = ""
+
+
+FORMS = (
+    BarForm("Loading safetensors using Runai Model Streamer", Phase.WEIGHTS, "shards", "0.6.6", "0.9.2"),
+    BarForm("Loading safetensors using Runai Model Streamer", Phase.WEIGHTS, "tensors", "0.10.0"),
+    BarForm("Loading safetensors using InstantTensor loader", Phase.WEIGHTS, "tensors", "0.18.0"),
+    BarForm("Loading safetensors using Fastsafetensor loader", Phase.WEIGHTS, "shards", "0.8.5", "0.22.1"),
+    BarForm("Loading fastsafetensors checkpoint shards", Phase.WEIGHTS, "shards", "0.23.0"),
+    BarForm("Loading safetensors checkpoint shards", Phase.WEIGHTS, "shards"),
+    BarForm("Loading pt checkpoint shards", Phase.WEIGHTS, "shards"),
+    BarForm("Loading np_cache checkpoint shards", Phase.WEIGHTS, "shards"),
+    BarForm("Loading shards", Phase.WEIGHTS, "shards"),
+    BarForm("Multi-thread loading", Phase.WEIGHTS, "shards", "0.10.2"),
+    BarForm("Capturing CUDA graph shapes", Phase.CAPTURE, "graphs", until="0.10.2"),
+    BarForm("Capturing ", Phase.CAPTURE, "graphs", "0.10.1"),
+    BarForm("DeepGEMM warmup", Phase.WARMUP, "kernels"),
+    BarForm("JIT kernel warmup", Phase.WARMUP, "kernels", "0.29.0"),
+    BarForm("Compiling CuTeDSL kernels", Phase.WARMUP, "kernels"),
+    BarForm("[AutoTuner]", Phase.WARMUP, "kernels"),
+)
+"""The first row that fits wins; of two rows with one text, the one whose range holds the version, else the last."""
+
+
+@dataclass(frozen=True)
 class Bar:
-    """A weight loader's bar: `done` of `total` shards or tensors."""
+    """One state of a bar: `done` of `total`."""
 
     label: str
     done: int
     total: int
     unit: str
+    phase: Phase = Phase.WEIGHTS
+    elapsed_s: float | None = None
+    """Seconds since it was at 0, by the bar itself; good to a second, and to 0.1 s when it is complete."""
 
     @property
     def complete(self) -> bool:
-        """All were read; the weights may still have to be converted."""
+        """All were counted; what was read may still have to be converted."""
         return self.done >= self.total
 
 
-def parse(text: str) -> Bar | None:
-    """Read the bar in a log text, or None when it is no bar of a weight loader."""
+def parse(text: str, version: str | None = None) -> Bar | None:
+    """Read the bar in a log text, or None when it is no bar of a known kind."""
+    text = text[:LONGEST]
     found = _COUNT.search(text)
     if not found:
         return None
     head = text[: found.start()].strip()
-    for label, unit in LOADERS:
-        if head.startswith(label):
-            return Bar(label, int(found["done"]), int(found["total"]), unit)
-    return None
+    fitting = [form for form in FORMS if head.startswith(form.says)]
+    if not fitting:
+        return None
+    same = [form for form in fitting if form.says == fitting[0].says]
+    form = next((f for f in same if version and within(version, f.since, f.until)), same[-1])
+    done, total = _counts(found)
+    return Bar(head[:120], done, total, form.unit, form.phase, _elapsed(found, done, total))
+
+
+def _counts(found: re.Match[str]) -> tuple[int, int]:
+    done, total = found["plain"].split("/") if found["plain"] else (found["done"], found["total"])
+    return int(done), int(total)
+
+
+def _elapsed(found: re.Match[str], done: int, total: int) -> float | None:
+    """Seconds since 0: the clock in the bar is cut to whole seconds, the rate of a complete bar is its mean."""
+    if not found["elapsed"]:
+        return None
+    seconds = 0
+    for part in found["elapsed"].split(":"):
+        seconds = seconds * 60 + int(part)
+    rate = float(found["rate"]) if found["rate"] and re.fullmatch(r"\d+(?:\.\d+)?", found["rate"]) else 0.0
+    if done < total or rate <= 0:
+        return float(seconds)
+    exact = total * rate if found["per"] == "s/" else total / rate
+    return exact if seconds <= exact < seconds + 1 else seconds + 0.5

@@ -53,6 +53,8 @@ class LoadFacts:
     compile_s: float | None = None
     compile_cached: bool | None = None
     """True: the compiled graph came from the cache; False: it was compiled."""
+    graphs: int | None = None
+    """CUDA graphs that will be captured, where the memory profile names them beforehand (0.18.0 and later)."""
     capture_s: float | None = None
     graph_gib: float | None = None
     init_s: float | None = None

@@ -81,6 +81,8 @@ class Expectation:
     eager: bool = False
     workers: int | None = None
     """Processes that each load a part: tensor times pipeline parallel size, times data parallel size."""
+    engines: int | None = None
+    """The data parallel size."""
     version: str | None = None
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from specconsole.load.facts import LoadFacts, Notice
-from specconsole.load.phase import Phase
+from specconsole.load.phase import Expectation, Phase
 
 
 class Stage(Enum):
@@ -51,6 +51,12 @@ class Progress:
     """When it was at 0; None: its beginning was not seen."""
     steps: tuple[tuple[float, int], ...] = ()
     """The latest (when, done), oldest first, the present one included; at most 64."""
+    label: str = ""
+    """What the bar calls itself."""
+    who: str = ""
+    """The process that draws it: its pid, else its name."""
+    before: int = 0
+    """What earlier bars of the phase counted, where it has several (graphs)."""
 
     @property
     def complete(self) -> bool:
@@ -76,11 +82,30 @@ class Span:
     ranks: tuple[str, ...] = ()
     """The workers that said that they are done with it: TP0, PP1_TP3, pid 4711."""
     begun: Certainty = Certainty.SAID
+    confirmed: bool = True
+    """A line of its own was printed; False: it is presumed since the one before it ended."""
 
     @property
     def seconds(self) -> float | None:
         """How long it took; None while it goes on, or when its beginning was not seen."""
         return self.end - self.start if self.end is not None and self.start is not None else None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Bytes that a unit's processes fetched from storage; a checkpoint in the page cache fetches none."""
+
+    base: int
+    """The kernel's count when the first sample of the phase was taken."""
+    count: int
+    """The count at the latest sample."""
+    since: float
+    at: float
+
+    @property
+    def bytes(self) -> int:
+        """Bytes fetched since the first sample."""
+        return self.count - self.base
 
 
 @dataclass(frozen=True)
@@ -94,12 +119,16 @@ class LoadTimeline:
     number: int = 1
     """Which attempt this is: systemd's automatic restarts count on."""
     stage: Stage = Stage.LOADING
+    expected: Expectation = field(default_factory=Expectation)
+    """What the unit's command says of the start."""
     plan: tuple[Phase, ...] = ()
     """The phases to expect, in order; one that was not foreseen joins when it comes."""
     spans: tuple[Span, ...] = ()
     """The phases so far, in order; the last one goes on unless the start is over."""
     workers: int | None = None
     """How many processes load a part each, by the arguments or the log."""
+    engines: int | None = None
+    """How many data-parallel engines there are."""
     seen: tuple[tuple[int, str], ...] = ()
     """Workers that printed: host's (or container's) pid and label."""
     facts: LoadFacts = field(default_factory=LoadFacts)
@@ -129,8 +158,10 @@ class LoadTimeline:
     late: bool = False
     """The server already answered when we came: `answering_at` is from the log (`startup_at`), or else only when we
     came, and `ready_at` is only when we tried."""
-    read_bytes: int | None = None
-    """Bytes that the unit's processes fetched from storage in the weights phase, where they may be read."""
+    loaded_at: float | None = None
+    """When vLLM said that the model is loaded, which is later than 100 % of the shards."""
+    read: Reading | None = None
+    """What the unit's processes fetched from storage while weights load; None: not permitted, or not sampled."""
 
     @property
     def span(self) -> Span | None:
@@ -164,6 +195,18 @@ class LoadTimeline:
         Empty where none has reported yet, or the names of the others are not known.
         """
         span = self.span
-        if span is None or not span.ranks or self.workers is None or len(self.seen) < self.workers:
+        if (
+            span is None
+            or not span.ranks
+            or span.end is not None
+            or len(self.seen) < (self.workers or len(self.seen) + 1)
+        ):
             return ()
         return tuple(label for _, label in self.seen if label not in span.ranks)
+
+    @property
+    def weights_s(self) -> float | None:
+        """Seconds that the target model's bar took from 0 to full; None: it was not seen whole."""
+        span = self.of(Phase.WEIGHTS)
+        bar = span.progress if span else None
+        return bar.at - bar.since if bar and bar.complete and bar.since is not None else None

@@ -1,0 +1,35 @@
+"""The first cause that a log names: exceptions told from those that only follow from another; pure."""
+
+from __future__ import annotations
+
+import re
+
+from specconsole.logs.record import Level, LogRecord
+
+# Exceptions that only say that another process failed; never the cause.
+CONSEQUENCES = (
+    "Engine core initialization failed",
+    "WorkerProc initialization failed",
+    "EngineDeadError",
+    "EngineCore failed to start",
+    "EngineCore encountered",
+    "WorkerProc failed to start",
+    "died unexpectedly",
+    "Parent process exited",
+    "destroy_process_group",
+    "leaked s",
+)
+_EXCEPTION = re.compile(r"^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Expired)\b.*", re.MULTILINE)
+
+
+def cause(known: str, record: LogRecord) -> str:
+    """Return the cause after one more record: the first exception that is no consequence, else the first error line."""
+    named = [found[0].strip() for found in _EXCEPTION.finditer(record.text)]
+    causes = [line for line in named if not any(words in line for words in CONSEQUENCES)]
+    if causes and not _EXCEPTION.match(known):
+        return causes[-1]
+    if record.level >= Level.ERROR and not known:
+        last = (record.text.strip().splitlines() or [""])[-1]
+        if not any(words in last for words in CONSEQUENCES):
+            return last
+    return known
