@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from specconsole.host.base import Endpoint
-from specconsole.load import attempt as load
-from specconsole.load.attempt import STOP_BEGUN, Stage
+from specconsole.load import feed as load
+from specconsole.load.feed import STOP_BEGUN
+from specconsole.load.timeline import Stage
 from specconsole.logs.record import Kind, LogRecord
 from specconsole.service.attend import observe
 from specconsole.service.unit import Serving, Unit, UnitState

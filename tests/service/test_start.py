@@ -13,7 +13,7 @@ from specconsole.engine.health import Health, Proof
 from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.errors import LinkLost
 from specconsole.host.base import Endpoint, Host, HostFacts, Rights
-from specconsole.load.attempt import Stage
+from specconsole.load.timeline import Stage
 from specconsole.service.start import Follower, remembered, settled
 from specconsole.service.unit import Serving, Unit, UnitState
 

@@ -17,7 +17,7 @@ from specconsole.engine.metrics import Histogram
 from specconsole.engine.snapshot import EngineSnapshot, SpecCounters, Window
 from specconsole.gpu.sample import Fleet, Gpu, Vitals
 from specconsole.host.base import Endpoint, Link
-from specconsole.load.attempt import Attempt
+from specconsole.load.timeline import LoadTimeline
 from specconsole.logs.record import Kind, Level, LogRecord
 from specconsole.service.start import Follower
 from specconsole.service.unit import Serving, Speculation, Unit, UnitState
@@ -166,7 +166,7 @@ class PlayedFeeds:
         self.opened: list[str] = []
         self.cancels: list[asyncio.Event] = []
         self.proofs: list[str] = []
-        self.remembered: list[Attempt] = []
+        self.remembered: list[LoadTimeline] = []
 
     def put(self, name: str, item: Any) -> None:
         self.queues.setdefault(name, asyncio.Queue()).put_nowait(item)
@@ -205,7 +205,7 @@ class PlayedFeeds:
     async def prove(self, follower: Follower) -> None:
         self.proofs.append(follower.unit.key)
 
-    async def remember(self, unit: Unit, attempt: Attempt) -> None:
+    async def remember(self, unit: Unit, attempt: LoadTimeline) -> None:
         self.remembered.append(attempt)
 
     def engine(self, unit: Unit) -> AsyncGenerator[EngineSnapshot, None]:

@@ -14,7 +14,7 @@ from specconsole.bench.stats import Result
 from specconsole.engine.health import Health
 from specconsole.errors import CommandFailed
 from specconsole.host.base import LinkKind
-from specconsole.load.attempt import Stage
+from specconsole.load.timeline import Stage
 from specconsole.logs.record import Kind
 from specconsole.ui.screens.bench import BenchScreen
 from specconsole.ui.screens.confirm import ConfirmScreen

@@ -15,9 +15,8 @@ from specconsole.load.wording import within
 LONGEST = 1024
 """Characters of a bar that are looked at; a terminal's width is a few hundred."""
 _COUNT = re.compile(
-    r":\s{1,200}(?P<percent>\d{1,3})%(?: Completed)?\s?\|[^|]{0,600}\|\s{0,9}(?P<done>\d{1,9})/(?P<total>\d{1,9}) "
-    r"\[(?P<elapsed>\d{1,4}(?::\d\d){1,2})<(?P<left>[\d:?]{1,12})(?:, {0,4}(?P<rate>[\d.]{1,12})(?P<per>s/|[a-z]{1,9}/s))?"
-    r"|:\s{1,200}\d{1,3}% Completed \|\s{0,9}(?P<plain>\d{1,9}/\d{1,9}) \["
+    r":\s{1,200}\d{1,3}%(?: Completed)?\s?\|(?:[^|]{0,600}\|)?\s{0,9}(?P<done>\d{1,9})/(?P<total>\d{1,9}) "
+    r"\[(?:(?P<elapsed>\d{1,4}(?::\d\d){1,2})<[\d:?]{1,12}(?:, {0,4}(?P<rate>[\d.]{1,12})(?P<per>s/|[a-z]{1,9}/s))?)?"
 )
 
 
@@ -83,13 +82,8 @@ def parse(text: str, version: str | None = None) -> Bar | None:
         return None
     same = [form for form in fitting if form.says == fitting[0].says]
     form = next((f for f in same if version and within(version, f.since, f.until)), same[-1])
-    done, total = _counts(found)
+    done, total = int(found["done"]), int(found["total"])
     return Bar(head[:120], done, total, form.unit, form.phase, _elapsed(found, done, total))
-
-
-def _counts(found: re.Match[str]) -> tuple[int, int]:
-    done, total = found["plain"].split("/") if found["plain"] else (found["done"], found["total"])
-    return int(done), int(total)
 
 
 def _elapsed(found: re.Match[str], done: int, total: int) -> float | None:

@@ -23,27 +23,29 @@ from specconsole.logs.record import Kind, LogRecord
 
 STOP_BEGUN = "de5b426a63be47a7b6ac3eaac82e2f6f"
 """systemd's message id for "Stopping …"; it is not written when a service ends by itself."""
+EARLY_S = 8.0
+"""The first import of vLLM takes longer than this, so what is noticed sooner is still in its first phase."""
 STEPS = 64
 """States of a bar that are kept for its rate."""
 _READS = (Phase.WEIGHTS, Phase.DRAFTER)
 
 
 def begin(
-    unit: str, invocation: str, started: float | None, expected: Expectation | None = None, *, number: int = 1
+    unit: str,
+    invocation: str,
+    started: float | None,
+    expected: Expectation | None = None,
+    *,
+    number: int = 1,
+    at: float | None = None,
 ) -> LoadTimeline:
-    """A start of which nothing was seen yet."""
+    """A start of which no line was seen yet; noticed at `at`, early enough for nothing to have been missed, or not."""
     expected = expected or Expectation()
-    return advance.planned(
-        LoadTimeline(
-            unit,
-            invocation,
-            started,
-            number=number,
-            expected=expected,
-            workers=expected.workers,
-            engines=expected.engines,
-        )
-    )
+    workers, engines = expected.workers, expected.engines
+    load = LoadTimeline(unit, invocation, started, number=number, expected=expected, workers=workers, engines=engines)
+    load = advance.planned(load)
+    early = at is not None and started is not None and at - started < EARLY_S
+    return advance.seen(load, Phase.CONFIG, started) if early and started is not None else load
 
 
 def feed(load: LoadTimeline, record: LogRecord) -> LoadTimeline:

@@ -68,7 +68,7 @@ def merge(facts: LoadFacts, found: Mapping[str, object]) -> LoadFacts:
             if name in _FIRST:
                 continue
             if name in _SMALLEST or name in _LARGEST:
-                value = (min if name in _SMALLEST else max)(known, value)  # type: ignore[type-var]
+                value = (min if name in _SMALLEST else max)(known, value)
         if value != known:
             changed[name] = value
     return replace(facts, **changed) if changed else facts  # type: ignore[arg-type]

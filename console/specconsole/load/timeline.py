@@ -205,8 +205,19 @@ class LoadTimeline:
         return tuple(label for _, label in self.seen if label not in span.ranks)
 
     @property
+    def weights(self) -> Progress | None:
+        """The target model's bar."""
+        span = self.of(Phase.WEIGHTS)
+        return span.progress if span else None
+
+    @property
+    def drafter(self) -> Progress | None:
+        """The drafter's bar."""
+        span = self.of(Phase.DRAFTER)
+        return span.progress if span else None
+
+    @property
     def weights_s(self) -> float | None:
         """Seconds that the target model's bar took from 0 to full; None: it was not seen whole."""
-        span = self.of(Phase.WEIGHTS)
-        bar = span.progress if span else None
+        bar = self.weights
         return bar.at - bar.since if bar and bar.complete and bar.since is not None else None

@@ -52,7 +52,6 @@ REMARKS = (
     Remark("ineffective", "min_p and logit_bias parameters won't work ", "min_p and logit_bias do not work with speculation"),
     Remark("scheduled_tokens", "max_num_scheduled_tokens is set to ", "speculation lowers the tokens scheduled a step: consider a larger --max-num-batched-tokens"),
     Remark("trace_function", "VLLM_TRACE_FUNCTION is enabled", "VLLM_TRACE_FUNCTION is set: every Python call is logged, and the start takes many times longer"),
-    Remark("jit_inference", "Triton kernel JIT compilation during inference", "a kernel was compiled while serving: discard measurements of that moment"),
     Remark("v0_fallback", " is experimental on VLLM_USE_V1=1. Falling back to V0 Engine", "it runs on the old V0 engine", inside=True),
     Remark("v0_fallback", " is not supported by the V1 Engine. Falling back to V0", "it runs on the old V0 engine", inside=True),
     Remark("method_renamed", " is deprecated and replaced with mtp", "this name of the method is deprecated: mtp is the new one", inside=True),

@@ -50,7 +50,7 @@ INIT = (
 )  # fmt: skip
 
 WEIGHTS = (
-    Wording("Starting to load model ", r"(?P<model>\S+?)\.\.\.", Phase.DOWNLOAD, BEGIN, by=By.WORKERS, each=("0.6.0", "0.11.0")),
+    Wording("Starting to load model ", r"(?P<model>\S+?)\.\.\.", Phase.DOWNLOAD, BEGIN, by=By.WORKERS, each=("0.6.0", "0.11.0"), facts=(("runner", "V1"),)),
     Wording("Loading model from scratch...", "", Phase.DOWNLOAD, BEGIN, by=By.WORKERS, each=("0.10.2", "0.26.0")),
     Wording("Time spent downloading weights for ", rf"\S+: {_S} seconds", Phase.DOWNLOAD, END, since="0.7.3"),
     Wording("Filesystem type for checkpoints: ", r"(?P<filesystem>[^\s.]+)\. Checkpoint size: (?P<checkpoint_gib>[\d.]+) GiB", Phase.WEIGHTS, since="0.20.2"),

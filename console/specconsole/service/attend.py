@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from specconsole.load.attempt import Attempt, Stage, failed
+from specconsole.load.feed import begin, failed
+from specconsole.load.phase import Expectation
+from specconsole.load.timeline import LoadTimeline, Stage
 from specconsole.service.unit import Unit, UnitState
 
 # systemd's word for how a service ended, as a person would say it.
@@ -21,7 +23,7 @@ RESULTS = {
 UNDECIDED = (Stage.LOADING, Stage.ANSWERING)
 
 
-def observe(attempt: Attempt | None, unit: Unit, at: float) -> Attempt | None:
+def observe(attempt: LoadTimeline | None, unit: Unit, at: float) -> LoadTimeline | None:
     """Bring the story up to the unit's state, which was read at `at` (the host's clock, seconds since the epoch).
 
     A new invocation begins a new attempt; when the one before was undecided it is first returned as failed, and the
@@ -39,11 +41,29 @@ def observe(attempt: Attempt | None, unit: Unit, at: float) -> Attempt | None:
     return attempt
 
 
-def _begin(unit: Unit, at: float) -> Attempt:
+def _begin(unit: Unit, at: float) -> LoadTimeline:
     state = unit.state
     known = state.started_mono is not None and state.mono is not None
     started = at - (state.mono - state.started_mono) if known and state.mono and state.started_mono else None
-    return Attempt(unit.key, state.invocation, started)
+    return begin(unit.key, state.invocation, started, expectation(unit), number=(state.restarts or 0) + 1, at=at)
+
+
+def expectation(unit: Unit) -> Expectation:
+    """What the unit's command lets expect of its start."""
+    serving = unit.serving
+    speculation = serving.speculation
+    sure = "parallelism" not in serving.unknown
+    return Expectation(
+        model=serving.model,
+        method=speculation.method if speculation else None,
+        k=speculation.tokens if speculation else None,
+        drafter=speculation.model if speculation else None,
+        speculation_known="speculation" not in serving.unknown,
+        eager=serving.eager,
+        workers=serving.tensor_parallel * serving.pipeline_parallel * serving.data_parallel if sure else None,
+        engines=serving.data_parallel if sure else None,
+        version=unit.version,
+    )
 
 
 def _over(state: UnitState) -> bool:
@@ -54,7 +74,7 @@ def _restarts(state: UnitState) -> str:
     return f" (restart {state.restarts})" if state.restarts else ""
 
 
-def _ending(attempt: Attempt, state: UnitState) -> str:
+def _ending(attempt: LoadTimeline, state: UnitState) -> str:
     if attempt.stop_asked:
         return "it was stopped on request"
     if state.result == "success":

@@ -6,7 +6,7 @@ from the log. An answer of another server on the same port (one that began befor
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
@@ -20,8 +20,8 @@ from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.errors import LinkLost
 from specconsole.history.entry import Load
 from specconsole.host.base import Host
-from specconsole.load import attempt as load
-from specconsole.load.attempt import Attempt, Stage
+from specconsole.load import feed as load
+from specconsole.load.timeline import LoadTimeline, Stage
 from specconsole.logs import journal
 from specconsole.logs.journal import Begin
 from specconsole.logs.record import LogRecord
@@ -49,7 +49,7 @@ class Follower:
     unit: Unit
     clock: Clock
     api_key: ApiKey | None = None
-    attempt: Attempt | None = None
+    attempt: LoadTimeline | None = None
     watched: str = ""
     """The invocation whose server was seen not to answer yet."""
     models: Sequence[str] = ()
@@ -98,7 +98,7 @@ class Follower:
             and not attempt.note.startswith((NOT_TRIED, NOT_PROVEN))
         )
 
-    def _ours(self, attempt: Attempt, seen: EngineSnapshot) -> bool:
+    def _ours(self, attempt: LoadTimeline, seen: EngineSnapshot) -> bool:
         if seen.started is None or attempt.started is None:
             return True
         return seen.started >= attempt.started - EARLIER_S
@@ -121,7 +121,7 @@ class Follower:
             self.attempt = replace(self.attempt, note=note)
 
 
-def settled(attempt: Attempt) -> bool:
+def settled(attempt: LoadTimeline) -> bool:
     """No more can come of this start for a watcher: ready, failed, or answering where generation may not be tried."""
     return attempt.stage in (Stage.READY, Stage.FAILED) or (
         attempt.stage is Stage.ANSWERING and attempt.note.startswith((NOT_TRIED, NOT_PROVEN))
@@ -130,7 +130,7 @@ def settled(attempt: Attempt) -> bool:
 
 async def follow(
     host: Host, unit: Unit, *, clock: Clock, profile: Profile | None = None, api_key: ApiKey | None = None
-) -> AsyncGenerator[Attempt, None]:
+) -> AsyncGenerator[LoadTimeline, None]:
     """Yield the story of a unit's starts after each change, for ever.
 
     Raises:
@@ -140,7 +140,7 @@ async def follow(
     follower = Follower(host, unit, clock, api_key)
     follower.units((unit,))
     begin = await _begin(host, unit, clock)
-    told: Attempt | None = None
+    told: LoadTimeline | None = None
     if follower.attempt:
         yield (told := follower.attempt)
     sources = merged(
@@ -152,7 +152,7 @@ async def follow(
     )
     async with aclosing(sources) as seen:
         async for batch in seen:
-            for item in batch:
+            for item in _pieces(batch):
                 _take(follower, item)
                 if follower.attempt and follower.attempt != told:
                     yield (told := follower.attempt)
@@ -180,6 +180,15 @@ def _take(follower: Follower, item: Seen) -> None:
         follower.records(item)
 
 
+def _pieces(batch: Sequence[Seen]) -> Iterator[Seen]:
+    """Records one by one, so that no phase goes by untold."""
+    for item in batch:
+        if isinstance(item, list):
+            yield from ([record] for record in item)
+        else:
+            yield item
+
+
 async def _each(source: AsyncGenerator[Seen, None]) -> AsyncGenerator[list[Seen], None]:
     async with aclosing(source) as items:
         async for item in items:
@@ -191,11 +200,11 @@ def source_of(unit: Unit) -> Source:
     return Source(unit.name, unit.manager, unit.serving.log_file)
 
 
-def remembered(host: Host, unit: Unit, attempt: Attempt) -> Load | None:
+def remembered(host: Host, unit: Unit, attempt: LoadTimeline) -> Load | None:
     """What the history keeps of a start; None while not even its beginning is known."""
     if attempt.started is None or not attempt.invocation:
         return None
-    weights = attempt.target or attempt.bar
+    weights = attempt.weights
     serving = unit.serving
     speculation = serving.speculation
     facts = host.facts

@@ -20,7 +20,7 @@ from specconsole.service.unit import Unit
 if TYPE_CHECKING:
     from specconsole.bench.book import Progress
     from specconsole.history.memory import Memory
-    from specconsole.load.attempt import Attempt
+    from specconsole.load.timeline import LoadTimeline
     from specconsole.profile import Profile
     from specconsole.service.doctor import Check
     from specconsole.service.start import Follower
@@ -68,7 +68,7 @@ class Feeds(Protocol):
         """Try to generate one token on a server that has just come up."""
         ...
 
-    async def remember(self, unit: Unit, attempt: Attempt) -> None:
+    async def remember(self, unit: Unit, attempt: LoadTimeline) -> None:
         """Keep what is known of a start in the history."""
         ...
 
@@ -188,7 +188,7 @@ class HostFeeds:
         except LinkLost:
             return  # the next answer tries again
 
-    async def remember(self, unit: Unit, attempt: Attempt) -> None:
+    async def remember(self, unit: Unit, attempt: LoadTimeline) -> None:
         """Keep what is known of a start in the history."""
         from specconsole.service.start import remembered
 

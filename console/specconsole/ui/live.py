@@ -18,7 +18,7 @@ from specconsole.gpu.history import Column, History
 from specconsole.gpu.history import key as gpu_key
 from specconsole.gpu.sample import Fleet
 from specconsole.host.base import Host, Link, LinkKind
-from specconsole.load.attempt import Attempt
+from specconsole.load.timeline import LoadTimeline
 from specconsole.logs.buffer import LogBuffer
 from specconsole.logs.record import LogRecord
 from specconsole.service.start import Follower
@@ -78,7 +78,7 @@ class LiveApp(App[None]):
     """The log of all units."""
     log_end: var[int] = var(0)
     """The number after the newest log record."""
-    attempt: var[Attempt | None] = var(None)
+    attempt: var[LoadTimeline | None] = var(None)
     """The present start of the running unit, or the last one that was seen."""
     start_age: var[float | None] = var(None)
     """Seconds since that start began, by the host's clock."""

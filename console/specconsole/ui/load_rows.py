@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from specconsole import text
-from specconsole.load.attempt import Attempt, Stage
+from specconsole.load.timeline import LoadTimeline, Stage
 from specconsole.ui.row import Row, bar, cut, fitting
 
 _BAR = 16
 
 
-def load_rows(attempt: Attempt, elapsed_s: float | None, cells: int) -> tuple[Row, Row]:
+def load_rows(attempt: LoadTimeline, elapsed_s: float | None, cells: int) -> tuple[Row, Row]:
     """Two rows of a start that is not answering yet, or has failed."""
     if attempt.stage is Stage.FAILED:
         return _failed(attempt, cells)
-    weights = attempt.target or attempt.bar
+    weights, drafter = attempt.weights, attempt.drafter
     parts: list[tuple[int, Row]] = [
         (0, ((f"  ◐ loading {text.duration(elapsed_s)}", "busy"),)),
         (0, _bar("weights", weights.done, weights.total, weights.unit) if weights else ()),
         (2, bar(weights.done / weights.total, _BAR, "accent", "rule") if weights and weights.total else ()),
         (
             1,
-            _bar("drafter", attempt.bar.done, attempt.bar.total, attempt.bar.unit)
-            if attempt.target and attempt.bar
-            else (),
+            _bar("drafter", drafter.done, drafter.total, drafter.unit) if drafter else (),
         ),
         (3, _stamp("weights took", attempt.weights_s)),
         (2, _stamp("model loaded at", _after(attempt, attempt.loaded_at))),
@@ -31,7 +29,7 @@ def load_rows(attempt: Attempt, elapsed_s: float | None, cells: int) -> tuple[Ro
     return fitting(parts, cells, "   "), cut(((f"  {text.one_line(said)}", "muted"),), cells)
 
 
-def load_note(attempt: Attempt | None) -> Row:
+def load_note(attempt: LoadTimeline | None) -> Row:
     """What is said of a start beside the engine that answers: when it was ready, or why that is not known."""
     if attempt is None or attempt.stage not in (Stage.ANSWERING, Stage.READY):
         return ()
@@ -44,7 +42,7 @@ def load_note(attempt: Attempt | None) -> Row:
     return (("answering; generating one token…", "busy"),)
 
 
-def _failed(attempt: Attempt, cells: int) -> tuple[Row, Row]:
+def _failed(attempt: LoadTimeline, cells: int) -> tuple[Row, Row]:
     after = text.duration(_after(attempt, attempt.failed_at))
     glyph, ink = ("○", "muted") if attempt.stop_asked else ("✖", "bad")
     said = ((f"  {glyph} ended {after} after its start: ", ink), (text.one_line(attempt.reason), "text"))
@@ -59,5 +57,5 @@ def _stamp(label: str, seconds: float | None) -> Row:
     return ((f"{label} ", "muted"), (text.duration(seconds), "text")) if seconds is not None else ()
 
 
-def _after(attempt: Attempt, at: float | None) -> float | None:
+def _after(attempt: LoadTimeline, at: float | None) -> float | None:
     return at - attempt.started if at is not None and attempt.started is not None else None

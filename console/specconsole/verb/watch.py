@@ -16,7 +16,8 @@ from specconsole.clock import Clock, SystemClock
 from specconsole.errors import Inconclusive, LinkLost, UsageError
 from specconsole.history.memory import Memory
 from specconsole.host.base import Host, LinkKind
-from specconsole.load.attempt import Attempt, Stage
+from specconsole.load.phase import Phase
+from specconsole.load.timeline import LoadTimeline, Progress, Span, Stage
 from specconsole.service.unit import Unit
 from specconsole.stream import within
 from specconsole.verb import output
@@ -25,6 +26,8 @@ from specconsole.verb.session import add_host_arguments, drive, open_host, profi
 
 T = TypeVar("T")
 AGAIN_S = 0.5
+TOLD = tuple(phase for phase in Phase if phase.order < Phase.ANSWERING.order)
+"""Phases that are told as such; answering and ready have a line of their own."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +62,7 @@ async def _run(args: argparse.Namespace) -> int:
         await memory.close()
 
 
-async def _watched(args: argparse.Namespace, host: Host, story: Story, memory: Memory) -> Attempt:
+async def _watched(args: argparse.Namespace, host: Host, story: Story, memory: Memory) -> LoadTimeline:
     """Find the unit and its key, and follow its start to the end."""
     from specconsole.service import choose, start
     from specconsole.service.discover import discover
@@ -86,7 +89,9 @@ async def patient(host: Host, clock: Clock, ask: Callable[[], Awaitable[T]]) -> 
             await clock.sleep(AGAIN_S)
 
 
-async def _settled(story: Story, unit: Unit, attempts: AsyncGenerator[Attempt, None], memory: Memory) -> Attempt:
+async def _settled(
+    story: Story, unit: Unit, attempts: AsyncGenerator[LoadTimeline, None], memory: Memory
+) -> LoadTimeline:
     """Tell and remember each change, until nothing more can come."""
     from specconsole.service.start import remembered, settled
 
@@ -120,9 +125,9 @@ class Story:
     as_json: bool
     unit: Unit | None = None
     """Whose start it is, once that is known."""
-    last: Attempt | None = None
+    last: LoadTimeline | None = None
 
-    def tell(self, attempt: Attempt) -> bool:
+    def tell(self, attempt: LoadTimeline) -> bool:
         """Write what is new; True when it is a milestone, which weights read so far are not."""
         before, self.last = self.last, attempt
         events = list(news(before, attempt))
@@ -133,17 +138,19 @@ class Story:
                 output.write_text(line(event, attempt))
         return any(event != "weights" for event in events)
 
-    def end(self, attempt: Attempt) -> int:
+    def end(self, attempt: LoadTimeline) -> int:
         """The exit code."""
         return 1 if attempt.stage is Stage.FAILED else 0
 
 
-def news(before: Attempt | None, now: Attempt) -> Iterator[str]:
+def news(before: LoadTimeline | None, now: LoadTimeline) -> Iterator[str]:
     """Name what is new between two readings of a story."""
     if before is None or before.invocation != now.invocation:
         before = None
         yield "started"
-    if now.bar and (before is None or now.bar != before.bar):
+    if now.phase is not None and now.phase in TOLD and (before is None or now.phase is not before.phase):
+        yield "phase"
+    if _count(now) and (before is None or _count(now) != _count(before)):
         yield "weights"
     if now.loaded_at and not (before and before.loaded_at):
         yield "loaded"
@@ -157,15 +164,18 @@ def news(before: Attempt | None, now: Attempt) -> Iterator[str]:
         yield "note"
 
 
-def facts(attempt: Attempt) -> dict[str, object]:
+def facts(attempt: LoadTimeline) -> dict[str, object]:
     """One start as JSON: times are seconds since the epoch by the host's clock, null what is not known or not yet."""
     return {
         "unit": attempt.unit,
         "invocation": attempt.invocation,
         "stage": attempt.stage.value,
         "started": attempt.started,
-        "weights": attempt.target or attempt.bar,
-        "drafter": attempt.bar if attempt.target else None,
+        "phase": attempt.phase.value if attempt.phase else None,
+        "phases": [_span(span) for span in attempt.spans],
+        "ahead": [phase.value for phase in attempt.ahead],
+        "weights": _bar(attempt.weights),
+        "drafter": _bar(attempt.drafter),
         "weights_s": attempt.weights_s,
         "answering": attempt.answering_at,
         "ready": attempt.ready_at,
@@ -177,7 +187,28 @@ def facts(attempt: Attempt) -> dict[str, object]:
     }
 
 
-def line(event: str, attempt: Attempt) -> str:
+def _span(span: Span) -> dict[str, object]:
+    return {
+        "phase": span.phase.value,
+        "start": span.start,
+        "end": span.end,
+        "begun": span.begun.value,
+        "progress": _bar(span.progress),
+        "ranks": list(span.ranks),
+    }
+
+
+def _bar(progress: Progress | None) -> dict[str, object] | None:
+    if progress is None:
+        return None
+    return {"label": progress.label, "done": progress.done, "total": progress.total, "unit": progress.unit}
+
+
+def _count(attempt: LoadTimeline) -> tuple[int, ...]:
+    return tuple(bar.done for bar in (attempt.weights, attempt.drafter) if bar)
+
+
+def line(event: str, attempt: LoadTimeline) -> str:
     """One event for people: how long after the start, and what."""
     at, said = _said(event, attempt)
     known = at is not None and attempt.started is not None
@@ -185,12 +216,24 @@ def line(event: str, attempt: Attempt) -> str:
     return f"{since:>8}  {said}"
 
 
-def _said(event: str, attempt: Attempt) -> tuple[float | None, str]:
+def _phase(attempt: LoadTimeline, span: Span) -> str:
+    """What begins, and how long the phase before it took."""
+    silent = "; it writes nothing to the journal until it is done" if span.phase is Phase.CAPTURE else ""
+    before = attempt.spans[-2] if len(attempt.spans) > 1 else None
+    took = (
+        f"; {before.phase.title} took {text.duration(before.seconds)}" if before and before.seconds is not None else ""
+    )
+    return f"phase {span.phase.title}{took}{silent}"
+
+
+def _said(event: str, attempt: LoadTimeline) -> tuple[float | None, str]:
     if event == "started":
         return attempt.started, f"{attempt.unit} started"
-    if event == "weights" and (bar := attempt.bar):
-        whose = "drafter" if attempt.target else "weights"
-        return attempt.bar_at, f"{whose} {bar.done}/{bar.total} {bar.unit}"
+    if event == "phase" and (span := attempt.span):
+        return span.start or attempt.heard_at, _phase(attempt, span)
+    if event == "weights" and (bar := attempt.drafter or attempt.weights):
+        whose = "drafter" if attempt.drafter else "weights"
+        return bar.at, f"{whose} {bar.done}/{bar.total} {bar.unit}"
     if event == "loaded":
         return attempt.loaded_at, "the model is loaded"
     if event == "answering":

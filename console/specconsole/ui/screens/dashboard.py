@@ -14,7 +14,7 @@ from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.gpu.fault import Fault
 from specconsole.gpu.history import Column
 from specconsole.gpu.sample import Fleet
-from specconsole.load.attempt import Attempt
+from specconsole.load.timeline import LoadTimeline
 from specconsole.logs.buffer import LogBuffer
 from specconsole.service.unit import Unit
 from specconsole.ui import keys
@@ -64,7 +64,7 @@ class DashboardScreen(LiveScreen, inherit_bindings=False):
     """The key of the unit whose engine is asked, and how that is."""
     engine: var[EngineSnapshot | None] = var(None)
     """What the running unit's server said last."""
-    attempt: var[Attempt | None] = var(None)
+    attempt: var[LoadTimeline | None] = var(None)
     """The present start of the running unit."""
     start_age: var[float | None] = var(None)
     """Seconds since that start began."""

@@ -7,7 +7,7 @@ from textual.reactive import var
 from specconsole import text
 from specconsole.engine.health import Health
 from specconsole.engine.snapshot import EngineSnapshot, Window
-from specconsole.load.attempt import Attempt
+from specconsole.load.timeline import LoadTimeline
 from specconsole.service.unit import Unit
 from specconsole.ui.freshness import Feed, Freshness
 from specconsole.ui.load_rows import load_note
@@ -112,7 +112,7 @@ class EnginePane(Pane):
     """What the server of the running unit said last; None: it was not asked yet, or nothing runs."""
     unit: var[Unit | None] = var(None)
     """The unit that runs; None: none does."""
-    attempt: var[Attempt | None] = var(None)
+    attempt: var[LoadTimeline | None] = var(None)
     """The present start of that unit, or the last one that was seen."""
 
     def feed(self, feeds: dict[str, Feed]) -> Feed:

@@ -6,7 +6,7 @@ from textual.reactive import var
 
 from specconsole.engine.health import Health
 from specconsole.engine.snapshot import EngineSnapshot
-from specconsole.load.attempt import Attempt, Stage
+from specconsole.load.timeline import LoadTimeline, Stage
 from specconsole.service.unit import Unit
 from specconsole.ui.freshness import Feed, Freshness
 from specconsole.ui.load_rows import load_rows
@@ -20,7 +20,7 @@ _LOADS = (Health.REFUSED, Health.STARTING)
 """What a port says while the server behind it still loads; anything else has a reason to be read."""
 
 
-def leads(attempt: Attempt | None, unit: Unit | None, engine: EngineSnapshot | None) -> bool:
+def leads(attempt: LoadTimeline | None, unit: Unit | None, engine: EngineSnapshot | None) -> bool:
     """Whether the load is what to look at now; else the engine is."""
     if attempt is None:
         return False
@@ -40,7 +40,7 @@ class LoadPane(Pane):
     """What the server of the running unit said last; None: it was not asked yet, or nothing runs."""
     unit: var[Unit | None] = var(None)
     """The unit that runs; None: none does."""
-    attempt: var[Attempt | None] = var(None)
+    attempt: var[LoadTimeline | None] = var(None)
     """The present start of that unit, or the last one that was seen."""
     start_age: var[float | None] = var(None)
     """Seconds since that start began."""

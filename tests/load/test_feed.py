@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from specconsole.load import attempt as load
-from specconsole.load.attempt import Attempt, Stage
-from specconsole.load.bar import Bar, parse
+from specconsole.load import feed as load
+from specconsole.load.bar import parse
+from specconsole.load.phase import Expectation, Phase
+from specconsole.load.timeline import Stage
 from specconsole.logs.record import Kind, Level, LogRecord
 
 UNIT = "vllm-a.service"
-BEGUN = Attempt(UNIT, "inv", 100.0)
+BEGUN = load.begin(UNIT, "inv", 100.0, Expectation(model="/m", method="eagle3"))
 
 
 def bar(text: str, at: float = 1.0, **extra: object) -> LogRecord:
@@ -48,10 +49,9 @@ def test_each_loader_has_its_bar(text: str, want: tuple[int, int, str]) -> None:
     [
         "EP Rank 2/8",
         "experts: 1/8",
-        "Capturing CUDA graphs (decode, FULL):  12%|#2        | 8/67 [00:01<00:12,  4.88it/s]",
-        "[AutoTuner]:  71%| 10/14 [00:01<00:00]",
         "Prefetching checkpoint files: 20% (2/2)",
-        "JIT kernel warmup (12 compile keys):  50%|##### | 6/12 [00:01<00:00]",
+        "Warming up 1/1",
+        "Downloading shards:  50%|##### | 6/12 [00:01<00:00]",
     ],
 )
 def test_other_numbers_are_no_weights(text: str) -> None:
@@ -64,16 +64,43 @@ def test_progress_goes_forward_and_the_drafter_has_a_bar_of_its_own() -> None:
         (shards(0, 16), shards(9, 16), shards(4, 16), shards(16, 16), shards(15, 16), shards(0, 1), shards(1, 1))
     ):
         now = load.feed(now, bar(text, float(at)))
-    assert now.target == Bar("Loading safetensors checkpoint shards", 16, 16, "shards")
-    assert now.bar == Bar("Loading safetensors checkpoint shards", 1, 1, "shards")
-    assert (now.bar_since, now.bar_at) == (5.0, 6.0)
+    assert (now.weights and (now.weights.done, now.weights.total), now.phase) == ((16, 16), Phase.DRAFTER)
+    assert now.drafter
+    assert (now.drafter.done, now.drafter.total, now.drafter.at, now.drafter.since) == (1, 1, 6.0, 5.0)
+
+
+def test_a_second_bar_is_no_drafter_where_there_is_none() -> None:
+    now = load.begin(UNIT, "inv", 100.0, Expectation(model="/m", method="ngram"))
+    for text in (shards(0, 16), shards(16, 16), shards(0, 1), shards(1, 1)):
+        now = load.feed(now, bar(text))
+    assert (now.drafter, now.phase) == (None, Phase.WEIGHTS)
+
+
+def test_another_engines_bar_is_no_drafter() -> None:
+    now = BEGUN
+    for text, pid in (
+        (shards(0, 16), 1),
+        (shards(0, 16), 2),
+        (shards(16, 16), 1),
+        (shards(3, 16), 2),
+        (shards(0, 1), 2),
+    ):
+        now = load.feed(now, bar(text, pid=pid))
+    assert (now.weights and now.weights.done, now.drafter) == (16, None)
 
 
 def test_the_time_of_a_bar_is_known_only_when_it_was_seen_whole() -> None:
     now = load.feed(load.feed(BEGUN, bar(shards(0, 4), 10.0)), bar(shards(4, 4), 34.0))
     assert now.weights_s == 24.0
-    late = load.feed(load.feed(BEGUN, bar(shards(2, 4), 20.0)), bar(shards(4, 4), 34.0))
+    late = load.feed(
+        load.feed(BEGUN, bar("Loading pt checkpoint shards: 50% Completed | 2/4 [", 20.0)), bar(shards(4, 4), 34.0)
+    )
     assert late.weights_s is None
+
+
+def test_a_bar_that_is_met_late_says_itself_since_when() -> None:
+    late = load.feed(load.feed(BEGUN, bar(shards(2, 4), 130.0)), bar(shards(4, 4), 144.0))
+    assert (late.weights and late.weights.since, late.weights_s) == (100.0, 44.0)
 
 
 def test_who_comes_late_dates_the_answer_by_the_log_or_not_at_all() -> None:
@@ -86,7 +113,8 @@ def test_who_comes_late_dates_the_answer_by_the_log_or_not_at_all() -> None:
 
 def test_a_bar_that_falls_behind_changes_nothing() -> None:
     half = load.feed(BEGUN, bar(shards(32, 64), 5.0))
-    assert load.feed(half, bar(shards(31, 64), 6.0)) is half
+    after = load.feed(half, bar(shards(31, 64), 6.0))
+    assert (after.weights, after.moved_at, after.heard_at) == (half.weights, 5.0, 6.0)
 
 
 def test_records_of_another_start_change_nothing() -> None:
@@ -118,5 +146,5 @@ def test_stages_follow_each_other() -> None:
     now = load.answering(BEGUN, 6.0)
     assert load.answering(now, 7.0).answering_at == 6.0
     now = load.ready(now, 8.0)
-    assert (now.stage, now.ready_at, now.elapsed_at) == (Stage.READY, 8.0, 8.0)
+    assert (now.stage, now.ready_at, now.over_at) == (Stage.READY, 8.0, 8.0)
     assert load.failed(now, 9.0, "exit-code").stage is Stage.FAILED
