@@ -15,6 +15,7 @@ VERBS: dict[str, str] = {
     "status": "units, GPUs and engine of a host at one glance",
     "units": "the vLLM units of a host",
     "gpus": "the GPUs of a host",
+    "engine": "what the server of the running unit does now: tokens per second, TTFT, TPOT, acceptance",
     "logs": "a unit's log, followed over link cuts",
     "bench": "measure the running unit: time per token, acceptance, and what weakens the figures",
     "compare": "two benchmark runs side by side, and whether speculation pays",

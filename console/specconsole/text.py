@@ -101,3 +101,10 @@ def age(seconds: float | None) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"
+
+
+def milliseconds_between(low: float, high: float, value: float | None, digits: int = 1) -> str:
+    """Seconds of which only a range may be known, in milliseconds: 45.0 ms, <10 ms, >80000 ms."""
+    if value is not None:
+        return milliseconds(value, digits)
+    return f"<{high * 1000:.0f} ms" if high != float("inf") else f">{low * 1000:.0f} ms"

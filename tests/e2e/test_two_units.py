@@ -90,7 +90,12 @@ def steps_of(measured: Measured) -> tuple[int, int]:
 def test_a_start_is_told_in_order(base: Measured, ngram: Measured) -> None:
     for measured in (base, ngram):
         told = list(dict.fromkeys(events(measured)))
-        assert [event for event in told if event not in ("loaded", "phase")] == ["started", "weights", "answering", "ready"]
+        assert [event for event in told if event not in ("loaded", "phase")] == [
+            "started",
+            "weights",
+            "answering",
+            "ready",
+        ]
         last = measured.watch.lines[-1]
         assert last["started"] < last["answering"] <= last["ready"]
         assert (last["weights"]["done"], last["weights"]["total"]) == (5, 5)

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specconsole.engine import metrics
-from specconsole.engine.metrics import Scrape, delta, parse, window
+from specconsole.engine.metrics import Scrape, delta, parse
 from tests.engine import scraped
 
 LINE = re.compile(r"^([^\s{]+)(?:\{(.*)\})? (\S+)$")
@@ -132,35 +131,6 @@ def test_a_delta_is_none_when_the_counter_or_the_process_began_anew() -> None:
     assert delta(two, parse('n_total{engine="0"} 20\nn_total{engine="1"} 2\n'), "n") is None
     assert delta(two, parse('n_total{engine="0"} 20\n'), "n") is None
     assert delta(two, parse('n_total{engine="0"} 2\nn_total{engine="1"} 9\nn_total{engine="2"} 4\n'), "n") == 5
-
-
-def test_quantiles_within_a_window_of_real_requests() -> None:
-    before, after = parse(scraped.text("0.24-M5-ready")), parse(scraped.text("0.24-M5-end"))
-    ttft = window(before, after, "vllm:time_to_first_token_seconds")
-    assert ttft is not None
-    assert ttft.count == 67
-    assert ttft.mean == pytest.approx(4.504512310028076 / 67)
-    # 33 of 67 within 20 ms, 20 more within 40 ms: the median is 0.5/20 into that bucket
-    assert ttft.quantile(0.5) == pytest.approx(0.02 + 0.02 * 0.5 / 20)
-    tpot = window(before, after, "vllm:request_time_per_output_token_seconds")
-    assert tpot is not None
-    assert tpot.quantile(0.5) is None, "66 of 67 lie in the lowest bucket: it only says below 10 ms"
-    assert tpot.mean == pytest.approx(0.2919442310803171 / 67)
-    assert window(after, before, "vllm:time_to_first_token_seconds") is None
-
-
-def test_an_impossible_histogram_gives_no_median() -> None:
-    ttft = parse(scraped.text("e11")).histogram("vllm:time_to_first_token_seconds")
-    assert ttft is not None
-    assert ttft.bounds[-1] == math.inf
-    assert ttft.quantile(0.5) is None
-
-
-def test_a_quantile_above_the_highest_bound_is_unknown() -> None:
-    histogram = metrics.Histogram((1.0, 2.0, math.inf), (0.0, 1.0, 10.0), 50.0, 10.0)
-    assert histogram.quantile(0.5) is None
-    assert histogram.quantile(0.05) == 1.5
-    assert metrics.Histogram((1.0,), (0.0,), 0.0, 0.0).mean is None
 
 
 @given(st.text(max_size=200))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tests.fakes import FakeClock
-
 from specconsole.gpu.sample import Fleet, Gpu, GpuProcess, UnitProcess, UnitTree, Vitals, parse
 from specconsole.host.simulated import probe, recording
 from specconsole.host.simulated.fixture import unit_of
@@ -20,6 +18,7 @@ from specconsole.load.timeline import LoadTimeline
 from specconsole.load.verdict import Verdict
 from specconsole.logs.reader import read
 from specconsole.logs.record import LogRecord
+from tests.fakes import FakeClock
 
 UNIT = "vllm.service"
 GIB = 1024**3

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.load.replay import GIB, Scene, busy_gpu, played, recorded, spinning
 
 from specconsole.gpu.sample import Gpu, UnitProcess
 from specconsole.host.simulated import recording
@@ -17,6 +16,7 @@ from specconsole.load.phase import Phase
 from specconsole.load.sign import Signs, read
 from specconsole.load.verdict import Judgement, Verdict
 from specconsole.logs.reader import read as records
+from tests.load.replay import GIB, Scene, busy_gpu, played, recorded, spinning
 
 NCCL = """\
 (Worker pid=2201) INFO 01-25 11:02:04 [parallel_state.py:1212] world_size=2 rank=0 local_rank=0 distributed_init_method=tcp://127.0.0.1:45711 backend=nccl

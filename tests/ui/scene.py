@@ -13,8 +13,10 @@ from typing import Any
 from specconsole.bench.book import Progress
 from specconsole.engine.client import Model
 from specconsole.engine.health import Health
-from specconsole.engine.metrics import Histogram
-from specconsole.engine.snapshot import EngineSnapshot, SpecCounters, Window
+from specconsole.engine.histogram import Histogram
+from specconsole.engine.snapshot import EngineSnapshot
+from specconsole.engine.spec import SpecCounters
+from specconsole.engine.window import Window
 from specconsole.gpu.sample import Fleet, Gpu, Vitals
 from specconsole.host.base import Endpoint, Link
 from specconsole.load.timeline import LoadTimeline
@@ -115,7 +117,9 @@ def engine(health: Health = Health.ANSWERING, mono: float = 0.0, **changes: Any)
                 prompt_tok_s=120.0,
                 generation_tok_s=73.5,
                 prefix_hit_rate=0.12,
+                preemptions=0.0,
                 tpot=tpot,
+                latency_seconds=60.0,
                 ttft=Histogram((0.1, 0.5, math.inf), (1, 10, 10), 2.1, 10),
                 tokens_per_step=1.69,
                 coverage=0.48,

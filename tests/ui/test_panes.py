@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import pytest
 
 from specconsole.engine.health import Health
-from specconsole.engine.metrics import Histogram
-from specconsole.engine.snapshot import Window
 from specconsole.host.base import Link, LinkKind
 from specconsole.service.unit import Unit
 from specconsole.ui.derived import served
 from specconsole.ui.row import plain, width
 from specconsole.ui.unit_word import StateWord, engine_word, running_unit, state_word
-from specconsole.ui.widgets.engine import engine_rows, standing
+from specconsole.ui.widgets.engine import standing
 from specconsole.ui.widgets.header import Served, header_row
 from specconsole.ui.widgets.units import Entry, unit_rows
 from tests.ui.scene import engine, unit, units
@@ -148,51 +143,6 @@ def test_a_server_whose_tokens_stopped_is_not_green() -> None:
     words, ink = standing(engine(quiet_s=12.0))
     assert words == "▲ no token for 0:12 while requests run"
     assert ink == "warn"
-
-
-def shown_engine(cells: int = 120, **changes: Any) -> list[str]:
-    rows = engine_rows(engine(**changes), cells)
-    assert all(width(one) <= cells for one in rows)
-    return [plain(one).strip() for one in rows]
-
-
-def test_engine_rows() -> None:
-    first, second = shown_engine(200)
-    assert first.startswith("running 3   waiting 0   out 73.5 tok/s   in 120.0 tok/s   TPOT 13.60 ms   p99 45.0 ms")
-    assert "KV 41 % ━━━━───" in first
-    assert second == "τ 1.69   coverage 48 %   AL 2.40   accepted 28 %   by position 0.60 0.40 0.22 0.12 0.06"
-
-
-def test_essentials_stand_at_80_columns() -> None:
-    first, second = shown_engine(80)
-    assert [
-        part for part in ("running 3", "waiting 0", "73.5 tok/s", "TPOT 13.60 ms", "KV 41 %") if part not in first
-    ] == []
-    assert second.startswith("τ 1.69   coverage 48 %   AL 2.40")
-
-
-def test_unknown_is_never_zero() -> None:
-    first, second = shown_engine(window=None, running=None, waiting=None, kv_use=None, spec=None)
-    assert first.startswith("running —   waiting —   out — ")
-    assert "0" not in first
-    assert second == ""
-
-
-def test_a_window_of_one_token_requests_has_no_tpot() -> None:
-    nothing = Histogram((0.01, math.inf), (4, 4), 0.0, 4)
-    assert "TPOT —" in shown_engine(window=Window(10.0, generation_tok_s=0.4, tpot=nothing))[0]
-
-
-def test_why_there_are_no_numbers() -> None:
-    first, _ = shown_engine(window=None, running=None, no_data="the server logs no statistics")
-    assert first == "no numbers: the server logs no statistics"
-    assert shown_engine(health=Health.REFUSED, reason="Nothing listens at 127.0.0.1:8000.")[0].startswith(
-        "Nothing listens"
-    )
-
-
-def test_since_the_start_is_said_where_the_window_has_no_draft() -> None:
-    assert shown_engine(200, window=None)[1].endswith("since its start")
 
 
 def test_what_is_served_comes_from_the_server_or_from_the_unit() -> None:

@@ -74,7 +74,7 @@ async def test_json(machine: Machine, capsys: pytest.CaptureFixture[str]) -> Non
     assert (written["schema"], written["running"], written["link"]["kind"]) == (1, True, "up")
     engine = written["engines"]["vllm-kimi.service"]
     assert (engine["health"], engine["running"], engine["spec"]["accepted"]) == ("answering", 0, 10390)
-    assert engine["window"]["tpot"] == {"mean_s": None, "p50_s": None, "p99_s": None, "count": 0}
+    assert engine["window"]["tpot"].items() >= {"mean_s": None, "p50_s": None, "p99_s": None, "count": 0}.items()
     assert written["gpus"]["gpus"][1]["error"] == "GPU is lost"
     assert written["trouble"] == []
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from specconsole.engine.histogram import Histogram
+
 _LABEL = re.compile(r'\s*([A-Za-z_:][\w:]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?')
 _ESCAPE = re.compile(r"\\(.)")
 _UNESCAPED = {"n": "\n", '"': '"', "\\": "\\"}
@@ -26,39 +28,6 @@ def _labels(raw: str) -> Mapping[str, str]:
     for name, value in _LABEL.findall(raw):
         pairs[name] = _ESCAPE.sub(lambda m: _UNESCAPED.get(m[1], m[0]), value) if "\\" in value else value
     return pairs
-
-
-@dataclass(frozen=True)
-class Histogram:
-    """A histogram, or what was added to one in a window; bounds in the unit of the metric, counts cumulative."""
-
-    bounds: tuple[float, ...]
-    counts: tuple[float, ...]
-    total: float
-    """The sum of all observations."""
-    count: float
-
-    @property
-    def mean(self) -> float | None:
-        """Exact, unlike the quantiles; None without observations."""
-        return self.total / self.count if self.count > 0 else None
-
-    def quantile(self, q: float) -> float | None:
-        """Estimate by a straight line within the bucket.
-
-        None where the buckets cannot tell: no observations, or the quantile lies in the lowest bucket (nothing is known
-        below its bound, and a broken clock puts all there) or above the highest bound.
-        """
-        if self.count <= 0:
-            return None
-        rank, below, previous = q * self.count, 0.0, None
-        for bound, count in zip(self.bounds, self.counts, strict=True):
-            if count >= rank and count > below:
-                if previous is None or math.isinf(bound):
-                    return None
-                return previous + (bound - previous) * (rank - below) / (count - below)
-            below, previous = count, bound
-        return None
 
 
 @dataclass(frozen=True)

@@ -6,23 +6,23 @@ model list every ten. While nothing listens, the kernel's table is asked instead
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 
 from specconsole.clock import Clock, SystemClock
-from specconsole.engine import metrics, snapshot
+from specconsole.engine import name
 from specconsole.engine.client import EngineClient, NoAnswer, Refused, Rejected
 from specconsole.engine.health import Health, Report, check
 from specconsole.engine.key import ApiKey
 from specconsole.engine.listening import listening
 from specconsole.engine.metrics import Scrape
+from specconsole.engine.name import named
+from specconsole.engine.scrapes import LATENCIES_S, RATES_S, Scrapes
 from specconsole.engine.snapshot import EngineSnapshot
+from specconsole.engine.spec import spec_counters
 from specconsole.errors import DeadlineExceeded, LinkLost
 from specconsole.host.base import Endpoint, Host
 
-WINDOW_S = 10.0
-"""Rates are taken over this long: a step of a big model takes 14 ms, a prefill seconds."""
 STARTING_S = 0.4
 """Polls while nothing answers: "answering" is to be seen within a second, at 200 ms round trip too."""
 HEALTH_S = 10.0
@@ -31,7 +31,7 @@ CONNECT_S = 10.0
 
 _SOON = (Health.REFUSED, Health.STARTING, Health.SILENT)
 """What may turn into an answer at any moment."""
-_PROGRESS = (snapshot.GENERATED, snapshot.PROMPT, "vllm:request_success")
+_PROGRESS = (name.GENERATED, name.PROMPT, name.ENDED)
 
 
 async def watch(
@@ -42,8 +42,12 @@ async def watch(
     interval_s: float = 2.0,
     clock: Clock | None = None,
     expected: Sequence[str] = (),
+    rates_s: float = RATES_S,
+    latencies_s: float = LATENCIES_S,
 ) -> AsyncGenerator[EngineSnapshot, None]:
     """Yield a snapshot after each poll; while the link is down nothing comes, and the last one ages.
+
+    Rates are taken over the last `rates_s` seconds, latencies over the last `latencies_s`.
 
     Raises:
         LinkRefused: the link is refused or closed for good.
@@ -53,7 +57,7 @@ async def watch(
         await host.up()
         try:
             async with EngineClient(host, endpoint, api_key) as client:
-                poll = _Poll(host, client, clock, tuple(expected))
+                poll = _Poll(host, client, clock, tuple(expected), Scrapes(rates_s, latencies_s))
                 while True:
                     seen = await poll.once()
                     yield seen
@@ -70,11 +74,11 @@ class _Poll:
     client: EngineClient
     clock: Clock
     expected: tuple[str, ...]
+    scrapes: Scrapes
     report: Report = field(default_factory=lambda: Report(Health.REFUSED))
     checked: float = float("-inf")
     connected: float = float("-inf")
     version: str | None = None
-    scrapes: deque[tuple[float, Scrape]] = field(default_factory=deque)
     progress: tuple[float | None, ...] = ()
     moved: float = 0.0
 
@@ -104,13 +108,10 @@ class _Poll:
             return self._snapshot(no_data=str(error))
         except (Refused, NoAnswer, DeadlineExceeded):
             return None
-        if self.scrapes and metrics.restarted(self.scrapes[-1][1], scrape):
+        now = self.clock.monotonic()
+        if not self.scrapes.add(now, scrape):
             self._forget()
             return None
-        now = self.clock.monotonic()
-        self.scrapes.append((now, scrape))
-        while len(self.scrapes) > 2 and now - self.scrapes[1][0] >= WINDOW_S:
-            self.scrapes.popleft()
         return self._numbers(scrape, now)
 
     def _forget(self) -> None:
@@ -120,23 +121,24 @@ class _Poll:
         self.progress = ()
 
     def _numbers(self, scrape: Scrape, now: float) -> EngineSnapshot:
-        then, oldest = self.scrapes[0]
-        running, waiting = scrape.value("vllm:num_requests_running"), scrape.value("vllm:num_requests_waiting")
+        running = scrape.value(name.RUNNING)
         return self._snapshot(
-            running=None if running is None else round(running),
-            waiting=None if waiting is None else round(waiting),
-            kv_use=scrape.mean(snapshot.named(scrape, snapshot.KV_USE)),
+            running=_whole(running),
+            waiting=_whole(scrape.value(name.WAITING)),
+            swapped=_whole(scrape.value(name.SWAPPED)),
+            kv_use=scrape.mean(named(scrape, name.KV_USE)),
             engines=scrape.engines,
             started=scrape.process_start,
-            preemptions=scrape.value("vllm:num_preemptions"),
-            spec=snapshot.spec_counters(scrape),
-            window=snapshot.measure(oldest, scrape, now - then) if now > then else None,
+            preemptions=scrape.value(name.PREEMPTIONS),
+            prefix_hit_rate=_prefix_hits(scrape),
+            spec=spec_counters(scrape),
+            window=self.scrapes.window(),
             quiet_s=self._quiet(scrape, now, running),
             no_data=scrape.no_data,
         )
 
     def _quiet(self, scrape: Scrape, now: float, running: float | None) -> float | None:
-        progress = tuple(scrape.value(name) for name in _PROGRESS)
+        progress = tuple(scrape.value(one) for one in _PROGRESS)
         if progress != self.progress or not running:
             self.progress, self.moved = progress, now
         return now - self.moved if running else None
@@ -164,3 +166,16 @@ class _Poll:
             return await self.client.version()
         except (Refused, NoAnswer, DeadlineExceeded):
             return None
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else round(value)
+
+
+def _prefix_hits(scrape: Scrape) -> float | None:
+    """The share since the process began: by its counters, or V0's own word, which is -1 where nothing was asked for."""
+    hits, queries = (scrape.value(named(scrape, names)) for names in (name.PREFIX_HITS, name.PREFIX_QUERIES))
+    if hits is not None and queries is not None:
+        return hits / queries if queries > 0 else None
+    said = scrape.mean(name.PREFIX_RATE)
+    return said if said is not None and said >= 0 else None

@@ -58,7 +58,7 @@ class Plan:
     log_height: int
 
 
-def plan(width: int, height: int, units: int, gpus: int) -> Plan:
+def plan(width: int, height: int, units: int, gpus: int, engine: int = 3) -> Plan:
     """Share out `height` rows (without header and footer) of `width` columns among the panes.
 
     Args:
@@ -66,9 +66,10 @@ def plan(width: int, height: int, units: int, gpus: int) -> Plan:
         height: rows between header and footer.
         units: how many units there are; 0 counts as one line of text.
         gpus: how many GPUs there are, likewise.
+        engine: rows that the engine would fill.
     """
     units = max(units, 1)
-    engine = 3 if height >= 14 else 2
+    engine = 1 + _engine(height, engine)
     log = max(6, height * 2 // 5) if height >= 30 else 6 if height >= 14 else 3
     if width < WIDE:
         mine = 1 + min(units, 3 if height < 30 else 6)
@@ -79,6 +80,13 @@ def plan(width: int, height: int, units: int, gpus: int) -> Plan:
     room = max(height - engine - log - 1, 1)
     tall = 1 + max(min(_tall(gpus, width - across - GAP - 1, room), room), min(units, room))
     return Plan(False, across, tall, tall, engine, max(height - engine - tall, 0))
+
+
+def _engine(height: int, wanted: int) -> int:
+    """Rows below the title of the engine or load pane: one or two where there is little room, else what it would fill."""
+    if height < 30:
+        return 2 if height >= 14 else 1
+    return min(max(wanted, 3), 3 if height < 44 else 8)
 
 
 def _tall(gpus: int, width: int, room: int) -> int:

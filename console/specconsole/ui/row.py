@@ -125,10 +125,10 @@ def faded(row: Row) -> Row:
 
 
 def join(rows: Sequence[Row], between: str = "  ") -> Row:
-    """Put rows after one another with a text between them."""
+    """Put rows after one another with a text between them; empty ones are left out."""
     joined: list[Run] = []
     for row in rows:
-        if joined:
+        if joined and row:
             joined.append((between, "text"))
         joined += row
     return tuple(joined)

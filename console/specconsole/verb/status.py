@@ -19,7 +19,7 @@ from specconsole.service.unit import Unit
 from specconsole.stream import within
 from specconsole.text import UNKNOWN, duration, milliseconds, number, one_line, percent
 from specconsole.ui.unit_word import state_word
-from specconsole.verb import output, units
+from specconsole.verb import engine_page, output, units
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
 
 if TYPE_CHECKING:
@@ -134,25 +134,9 @@ def facts(host: Host, seen: Glance) -> dict[str, object]:
         "running": any(unit.state.running for unit in seen.units),
         "units": [units.facts(unit) for unit in seen.units],
         "gpus": seen.fleet,
-        "engines": {key: _measured(snapshot) for key, snapshot in seen.engines.items()},
+        "engines": {key: engine_page.facts(snapshot) for key, snapshot in seen.engines.items()},
         "trouble": seen.trouble,
     }
-
-
-def _measured(snapshot: EngineSnapshot) -> dict[str, object]:
-    """A snapshot with the figures that people ask for beside the histograms that they come from."""
-    plain = output.plain(snapshot)
-    assert isinstance(plain, dict)
-    plain.pop("mono")
-    if (window := snapshot.window) and isinstance(plain["window"], dict):
-        for name, histogram in (("tpot", window.tpot), ("ttft", window.ttft), ("step", window.step)):
-            plain["window"][name] = histogram and {
-                "mean_s": histogram.mean,
-                "p50_s": histogram.quantile(0.5),
-                "p99_s": histogram.quantile(0.99),
-                "count": histogram.count,
-            }
-    return plain
 
 
 def page(host: Host, seen: Glance) -> str:

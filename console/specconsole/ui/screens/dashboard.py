@@ -18,6 +18,7 @@ from specconsole.load.timeline import LoadTimeline
 from specconsole.logs.buffer import LogBuffer
 from specconsole.service.unit import Unit
 from specconsole.ui import keys
+from specconsole.ui.engine_rows import wanted
 from specconsole.ui.freshness import Feed
 from specconsole.ui.layout import plan
 from specconsole.ui.log_line import Stamp
@@ -100,6 +101,7 @@ class DashboardScreen(LiveScreen, inherit_bindings=False):
         self.watch(self, "fleet", self._lay_out)
         for name in ("attempt", "unit", "engine"):
             self.watch(self, name, self._choose)
+        self.watch(self, "engine", self._lay_out)
 
     def on_resize(self, _event: events.Resize) -> None:
         """Lay out for the new size."""
@@ -109,7 +111,8 @@ class DashboardScreen(LiveScreen, inherit_bindings=False):
         width, height = self.size
         if not width or not height:
             return
-        shares = plan(width, height - 2, len(self.units), len(self.fleet.gpus) if self.fleet else 0)
+        gpus = len(self.fleet.gpus) if self.fleet else 0
+        shares = plan(width, height - 2, len(self.units), gpus, wanted(self.engine))
         self.set_class(shares.stacked, "-stacked")
         top, units = self.query_one("#top"), self.query_one(UnitsPane)
         top.styles.height = shares.units_height + (shares.gpus_height if shares.stacked else 0)

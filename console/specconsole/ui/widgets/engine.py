@@ -6,12 +6,13 @@ from textual.reactive import var
 
 from specconsole import text
 from specconsole.engine.health import Health
-from specconsole.engine.snapshot import EngineSnapshot, Window
+from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.load.timeline import LoadTimeline
 from specconsole.service.unit import Unit
+from specconsole.ui.engine_rows import engine_rows
 from specconsole.ui.freshness import Feed, Freshness
 from specconsole.ui.load_rows import load_note
-from specconsole.ui.row import Row, Run, bar, cut, faded, fitting
+from specconsole.ui.row import Row, Run, faded, join
 from specconsole.ui.unit_word import QUIET_S, name
 from specconsole.ui.widgets.pane import Pane
 from specconsole.ui.widgets.rows import Rows
@@ -33,72 +34,14 @@ def standing(snapshot: EngineSnapshot) -> Run:
     return _SAID[snapshot.health]
 
 
-def engine_rows(snapshot: EngineSnapshot, cells: int) -> tuple[Row, Row]:
-    """Two rows: load and speed, then speculation and cache; or why they say nothing."""
-    if snapshot.health is not Health.ANSWERING:
-        reason = text.one_line(snapshot.reason) or "nothing more is known"
-        return (cut(((f"  {reason}", "muted"),), cells), ())
-    if snapshot.running is None and snapshot.no_data:
-        return (cut(((f"  no numbers: {text.one_line(snapshot.no_data)}", "muted"),), cells), _notes(snapshot, cells))
-    return (_load(snapshot, cells), _speculation(snapshot, cells) or _notes(snapshot, cells))
-
-
-def _load(snapshot: EngineSnapshot, cells: int) -> Row:
-    window = snapshot.window or Window(seconds=0.0)
-    # A request of one token counts as 0 s per token there, the one of our own proof too: no time at all is no answer.
-    tpot = window.tpot if window.tpot and window.tpot.total > 0 else None
-    parts: list[tuple[int, Row]] = [
-        (0, _number("running", text.number(snapshot.running))),
-        (0, _number("waiting", text.number(snapshot.waiting))),
-        (0, _number("out", _rate(window.generation_tok_s))),
-        (4, _number("in", _rate(window.prompt_tok_s))),
-        (1, _number("TPOT", text.milliseconds(tpot.mean if tpot else None))),
-        (3, _number("p99", text.milliseconds(tpot.quantile(0.99), 1)) if tpot and tpot.quantile(0.99) else ()),
-        (4, _number("TTFT", text.milliseconds(window.ttft.mean if window.ttft else None, 0))),
-        (2, (*_number("KV", text.percent(snapshot.kv_use)), (" ", "text"), *_kv_bar(snapshot))),
-        (5, _number("prefix hits", text.percent(window.prefix_hit_rate)) if window.prefix_hit_rate is not None else ()),
-    ]
-    return ((" " * 2, "text"), *fitting(parts, cells - 3, "   "))
-
-
-def _speculation(snapshot: EngineSnapshot, cells: int) -> Row:
-    if snapshot.spec is None:
-        return ()
+def _windows(snapshot: EngineSnapshot) -> Row:
+    """Over how long rates and latencies are taken."""
     window = snapshot.window
-    spec = window.spec if window and window.spec and window.spec.drafts > 0 else snapshot.spec
-    since = "" if spec is not snapshot.spec else "since its start"
-    total = max(spec.drafts, 1.0)
-    positions = " ".join(f"{accepted / total:.2f}" for accepted in spec.per_position)
-    parts: list[tuple[int, Row]] = [
-        (0, _number("τ", _ratio(window.tokens_per_step if window else None))),
-        (1, _number("coverage", text.percent(window.coverage if window else None))),
-        (0, _number("AL", _ratio(spec.acceptance_length))),
-        (1, _number("accepted", text.percent(spec.acceptance_rate))),
-        (3, _number("by position", positions) if positions and spec.drafts else ()),
-        (2, ((since, "muted"),) if since else ()),
-    ]
-    return ((" " * 2, "text"), *fitting(parts, cells - 3, "   "))
-
-
-def _notes(snapshot: EngineSnapshot, cells: int) -> Row:
-    said = [note for note in (snapshot.reason, *snapshot.notes) if note]
-    return cut(((f"  {text.one_line(' '.join(said))}", "muted"),), cells) if said else ()
-
-
-def _kv_bar(snapshot: EngineSnapshot) -> Row:
-    return () if snapshot.kv_use is None else bar(snapshot.kv_use, 10, "gpu-memory", "gpu-free")
-
-
-def _number(label: str, value: str) -> Row:
-    return ((f"{label} ", "muted"), (value, "muted" if value == text.UNKNOWN else "text"))
-
-
-def _rate(value: float | None) -> str:
-    return text.UNKNOWN if value is None else f"{value:,.1f} tok/s" if value < 1000 else f"{value:,.0f} tok/s"
-
-
-def _ratio(value: float | None) -> str:
-    return text.UNKNOWN if value is None else f"{value:.2f}"
+    if window is None or snapshot.health is not Health.ANSWERING:
+        return ()
+    lengths = [f"{seconds:.0f} s" for seconds in (window.seconds, window.latency_seconds)]
+    said = f"over {lengths[0]}" if lengths[0] == lengths[1] else f"over {lengths[0]}, latencies {lengths[1]}"
+    return ((said, "muted"),)
 
 
 class EnginePane(Pane):
@@ -128,19 +71,16 @@ class EnginePane(Pane):
             return (*who, ("not asked yet", "muted"))
         words, ink = standing(self.engine)
         note = load_note(self.attempt) if self.engine.health is Health.ANSWERING else ()
-        return (
-            *who,
-            (words, "muted" if fresh.stale and ink == "good" else ink),
-            *((("  ", "text"), *note) if note else ()),
-        )
+        said: Row = ((words, "muted" if fresh.stale and ink == "good" else ink),)
+        return join([who[:1], said, note, _windows(self.engine)])
 
     def draw(self, fresh: Freshness) -> None:
         """Load and speed."""
-        body, cells = self.query_one(".pane--body", Rows), self.size.width
+        body = self.query_one(".pane--body", Rows)
         if self.unit is None:
             body.show([(("  waiting for the units…" if fresh.waiting else "  no unit runs", "muted"),)])
         elif self.engine is None:
             body.show([(("  waiting for the first answer…", "muted"),)])
         else:
-            rows = engine_rows(self.engine, cells)
+            rows = engine_rows(self.engine, self.size.width, self.size.height - 1)
             body.show(faded(row) for row in rows) if fresh.stale else body.show(rows)

@@ -1,0 +1,121 @@
+"""`specconsole engine HOST`: what the server of the running unit does now, over a window of its counters."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from specconsole.clock import Clock, SystemClock
+from specconsole.engine.health import Health
+from specconsole.engine.scrapes import LATENCIES_S, RATES_S
+from specconsole.engine.snapshot import EngineSnapshot
+from specconsole.errors import UsageError
+from specconsole.host.base import Host
+from specconsole.service.unit import Unit
+from specconsole.verb import output
+from specconsole.verb.engine_page import facts, page
+from specconsole.verb.link import telling_of_the_link
+from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
+
+FAILED, NOT_RUNNING, NO_NUMBERS = 1, 3, 5
+POLL_S = 2.0
+"""Each poll is a line in the server's access log."""
+_CLEAR = "\x1b[H\x1b[2J"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.description = (
+        "What the server of the running unit does now: requests, tokens per second, TTFT, TPOT and step latency, KV cache,"
+        " tokens per step and acceptance by position, all from what its counters gained over a window."
+    )
+    parser.epilog = (
+        "Means are exact. p50, p90 and p99 lie within a bucket of the server's histogram and are estimated by a straight"
+        " line in it; in the lowest bucket only '<10 ms' is known. TPOT leaves requests of one token out, which vLLM counts"
+        " as 0. Ends with 3 when nothing runs or answers, with 5 when the server gives no numbers."
+    )
+    add_host_arguments(parser)
+    parser.add_argument("unit", nargs="?", metavar="UNIT", help="which unit; not needed where only one runs")
+    parser.add_argument("--once", action="store_true", help="measure for one window and end")
+    parser.add_argument(
+        "--window",
+        type=float,
+        default=RATES_S,
+        metavar="S",
+        help=f"take rates over S seconds ({RATES_S:g}), latencies over S or {LATENCIES_S:g}, whichever is longer",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the engine until interrupted, or once."""
+    if not 1 <= args.window <= 3600:
+        raise UsageError(f"--window {args.window:g} is out of range.", hint="It takes 1 to 3600 seconds.")
+    return drive(_run(args, SystemClock()))
+
+
+async def _run(args: argparse.Namespace, clock: Clock) -> int:
+    from specconsole.service import choose, discover
+
+    async with open_host(args) as host, telling_of_the_link(host):
+        profile = profile_for(args, host)
+        units = await discover.discover(host, profile)
+        unit = choose.running([choose.named(units, args.unit)] if args.unit else units)
+        async with aclosing(_snapshots(args, host, unit, clock)) as snapshots:
+            async for snapshot in snapshots:
+                if not args.once:
+                    _show(host, unit, snapshot, clock, as_json=args.json, once=False)
+                elif _enough(snapshot, args.window):
+                    _show(host, unit, snapshot, clock, as_json=args.json, once=True)
+                    return _code(snapshot)
+    return 0
+
+
+async def _snapshots(
+    args: argparse.Namespace, host: Host, unit: Unit, clock: Clock
+) -> AsyncGenerator[EngineSnapshot, None]:
+    from specconsole.engine.watch import watch
+    from specconsole.service.secret import api_key
+
+    key = await api_key(host, unit, profile_for(args, host), os.environ)
+    feed = watch(
+        host,
+        unit.serving.endpoint,
+        api_key=key,
+        interval_s=min(POLL_S, args.window / 2),
+        clock=clock,
+        expected=unit.serving.served_names,
+        rates_s=args.window,
+        latencies_s=max(args.window, LATENCIES_S),
+    )
+    async with aclosing(feed) as snapshots:
+        async for snapshot in snapshots:
+            yield snapshot
+
+
+def _enough(snapshot: EngineSnapshot, window_s: float) -> bool:
+    """With --once: the window is as long as asked for, or there is nothing to wait for."""
+    if snapshot.health is not Health.ANSWERING or snapshot.no_data:
+        return True
+    return snapshot.window is not None and snapshot.window.seconds >= window_s
+
+
+def _code(snapshot: EngineSnapshot) -> int:
+    if snapshot.health in (Health.REFUSED, Health.STARTING):
+        return NOT_RUNNING
+    if snapshot.health is not Health.ANSWERING:
+        return FAILED
+    return NO_NUMBERS if snapshot.no_data else 0
+
+
+def _show(host: Host, unit: Unit, snapshot: EngineSnapshot, clock: Clock, *, as_json: bool, once: bool) -> None:
+    read_s_ago = snapshot.age(clock.monotonic())
+    if as_json:
+        record = {"host": host.name, "unit": unit.key, "read_s_ago": round(read_s_ago, 3), **facts(snapshot)}
+        (output.write_json if once else output.write_json_line)(record)
+        return
+    if not once and sys.stdout.isatty():
+        output.write(_CLEAR)
+    output.write_text(page(host.name, unit, snapshot, read_s_ago) + ("" if once else "\n"))
