@@ -19,6 +19,7 @@ VERBS: dict[str, str] = {
     "logs": "a unit's log, followed over link cuts",
     "bench": "measure the running unit: time per token, acceptance, and what weakens the figures",
     "compare": "two benchmark runs side by side, and whether speculation pays",
+    "breakeven": "when speculation pays, from plain numbers",
     "watch": "follow a start until it is ready or has failed",
     "history": "loads and benchmark runs that this machine remembers",
     "doctor": "what the console can and cannot do on a host, and why",

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from specconsole.bench.compare import Comparison, break_even, compare, likeness, verdict
+from specconsole.bench.compare import Comparison, compare
+from specconsole.bench.judge import Word
+from specconsole.bench.likeness import likeness
 from specconsole.bench.run import BenchRun, ScrapeText, Window
-from specconsole.bench.side import markdown, notes, side_by_side
+from specconsole.bench.side import markdown, notes, side_by_side, verdict
 from tests.bench import h200, made
 from tests.bench.made import stream
 
@@ -33,55 +36,116 @@ def spec(*steps: float, per_step: int = 3, drafts: tuple[int, ...] = (8, 8, 0), 
 def test_ratios_r_and_tau() -> None:
     found = compare(base(10, 10), spec(24, 12))
     assert [pair.tpot for pair in found.pairs] == pytest.approx([0.8, 0.4])
-    assert found.mean_ratio == pytest.approx((0.8 * 0.4) ** 0.5)
+    assert found.judgement.ratio == pytest.approx((0.8 * 0.4) ** 0.5)
     assert found.token_ratio == pytest.approx(0.6)
-    assert found.step_cost == pytest.approx(1.8)
-    assert found.tau == 3
+    assert found.measured
+    assert found.measured.step_cost == pytest.approx(1.8)
+    assert found.measured.tau == 3
     assert found.comparable
-    assert found.step_cost == pytest.approx(found.tau * (found.token_ratio or 0))
+    assert found.measured.step_cost == pytest.approx(3 * (found.token_ratio or 0))
 
 
 def test_the_arms_may_come_in_either_order() -> None:
     found = compare(spec(24, 12), base(10, 10))
     assert found.baseline is found.b
-    assert found.step_cost == pytest.approx(1.8)
-    assert verdict(found).startswith("On these 2 prompts speculation pays. One start each: 43.4 % faster per token")
+    assert found.measured
+    assert found.measured.step_cost == pytest.approx(1.8)
+    assert verdict(found).startswith("One start each: speculation is faster: 43.4 % less time per token (0.566x).")
+    assert verdict(found).endswith("This holds for these 2 prompts, not for others.")
 
 
-def test_it_does_not_pay() -> None:
-    found = compare(base(10), spec(34, drafts=(2, 1, 0)))
-    text = verdict(found)
-    assert text == "On this prompt speculation does not pay. One start each: 13.3 % slower per token (1.133x the time)."
-    assert "τ = 3.000 tokens per step is not above R = 3.400" in break_even(found)
+def test_one_start_each_is_no_verdict() -> None:
+    text = verdict(compare(base(10), spec(34, drafts=(2, 1, 0))))
+    assert text.startswith("One start each: speculation is slower: 13.3 % more time per token (1.133x). No verdict: ")
+    assert "pay" not in text
+    assert "τ = 3.000 tokens per step is not above R" in said(compare(base(10), spec(34, drafts=(2, 1, 0))))
 
 
-@pytest.mark.parametrize(("step", "sure"), [(30.3, False), (31.6, False), (31.7, True), (28.5, False), (28.3, True)])
-def test_a_small_effect_is_no_answer(step: float, sure: bool) -> None:
+@pytest.mark.parametrize(("step", "sure"), [(30.3, False), (31.6, False), (31.8, True), (28.5, False), (28.3, True)])
+def test_a_small_effect_of_one_start_each_may_be_chance(step: float, sure: bool) -> None:
     text = verdict(compare(base(10), spec(step)))
-    assert ("cannot be said" in text) is not sure
-    assert ("two starts may differ" in text) is not sure
-    assert "One start each" in text
+    assert ("so two of them by up to 5.7 %" in text) is not sure
+
+
+def said(found: Comparison) -> str:
+    return "\n".join(notes(found))
+
+
+def of_start(run: BenchRun, invocation: str) -> BenchRun:
+    return replace(run, identity=replace(run.identity, invocation=invocation * 32))
+
+
+def starts(make: Callable[..., BenchRun], *steps: float) -> list[BenchRun]:
+    """An arm of several starts."""
+    return [of_start(make(step, step), f"{make.__name__[0]}{place}") for place, step in enumerate(steps)]
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        (24.0, "Speculation pays (20.2 % less time per token"),
+        (36.0, "Speculation does not pay (19.7 % more time per token"),
+        (30.36, "It cannot be told whether speculation pays (0.9 % more time per token"),
+    ],
+)
+def test_several_starts_give_a_verdict(step: float, words: str) -> None:
+    a, b = starts(base, 10.0, 10.05), starts(spec, step, step)
+    found = compare(a, b)
+    assert found.judgement.starts == (2, 2)
+    assert verdict(found).startswith(words)
+    turned = compare(b, a)
+    assert verdict(turned).startswith(words)
+    assert [pair.a.timing.requests for pair in found.pairs] == [2, 2]
+    assert found.comparable, found.reasons
+    assert found.overall.b.tau == 3
+
+
+def test_two_arms_of_one_kind_are_faster_or_slower() -> None:
+    assert verdict(compare(starts(base, 10.0, 10.1), starts(base, 12.0, 12.1))).startswith("B is slower (")
+    assert verdict(compare(starts(base, 10.0, 10.1), starts(base, 9.0, 9.1))).startswith("B is faster (")
+
+
+def test_starts_that_scatter_widen_the_interval() -> None:
+    calm = compare(starts(base, 10.0, 10.0), starts(spec, 27.0, 27.0)).judgement
+    wild = compare(starts(base, 9.0, 11.0), starts(spec, 27.0, 27.0)).judgement
+    assert (calm.word, wild.word) == (Word.FASTER, Word.UNCLEAR)
+    assert calm.high
+    assert wild.high
+    assert calm.high < wild.high
+
+
+def test_runs_of_one_start_are_repeats_not_starts() -> None:
+    one = [of_start(base(10, 10), "a"), of_start(base(10, 10), "a")]
+    found = compare(one, [of_start(spec(24, 24), "b")])
+    assert found.judgement.starts == (1, 1)
+    assert found.judgement.word is Word.ONE_START
+
+
+def test_both_of_one_start_show_the_error_within_it() -> None:
+    found = compare(of_start(base(10), "a"), of_start(base(10.05), "a"))
+    assert verdict(found).startswith("Both are of the same start: 0.5 % more time per token (1.005x) in B")
 
 
 def test_no_acceptance_can_make_up_for_a_step_that_costs_more_than_its_drafts_could_bring() -> None:
-    dear = compare(base(10), spec(45))
-    assert "no acceptance can make this configuration pay" in break_even(dear)
-    assert "no acceptance" not in break_even(compare(base(10), spec(34)))
+    assert "No acceptance can make this configuration pay" in said(compare(base(10), spec(45)))
+    assert "No acceptance" not in said(compare(base(10), spec(34)))
 
 
 def test_r_holds_where_the_server_sends_two_steps_as_one_chunk() -> None:
     found = compare(base(10), spec(24))
     merged = spec(24)
     rows = tuple(replace(one, chunks=(*one.chunks[:1], one.chunks[2], one.chunks[4])) for one in merged.results)
-    assert compare(base(10), replace(merged, results=rows)).step_cost == pytest.approx(found.step_cost)
+    again = compare(base(10), replace(merged, results=rows)).measured
+    assert again
+    assert found.measured
+    assert again.step_cost == pytest.approx(found.measured.step_cost)
 
 
 def test_two_runs_of_one_kind_have_no_r() -> None:
-    found = compare(base(10), base(12))
-    assert found.step_cost is found.tau is None
+    found = compare(base(10), of_start(base(12), "b"))
+    assert found.measured is None
     assert found.baseline is None
-    assert verdict(found).startswith("One start each: B is 20.0 % slower per token (1.200x the time) than A")
-    assert break_even(found) == ""
+    assert verdict(found).startswith("One start each: B is slower: 20.0 % more time per token (1.200x)")
 
 
 def test_unknown_speculation_is_not_a_baseline() -> None:
@@ -142,8 +206,8 @@ def test_the_gate_by_the_prefix_cache() -> None:
 def test_no_prompt_in_common() -> None:
     found = compare(base(10), made.run((stream("z/0", (1, 1)),)))
     assert "they share no prompt" in found.reasons
-    assert found.mean_ratio is None
-    assert "no answer" in verdict(found)
+    assert found.judgement.ratio is None
+    assert verdict(found).startswith("Not comparable: lengths differ (13 and 2); they share no prompt")
 
 
 def test_only_the_prompts_of_both_are_compared() -> None:
@@ -156,9 +220,10 @@ def test_only_the_prompts_of_both_are_compared() -> None:
 def test_what_differs_by_nature_is_said_and_does_not_forbid() -> None:
     found = compare(base(10), spec(24))
     assert any("async scheduling: on and off" in text for text in found.remarks)
-    assert any("One start each" in text for text in found.remarks)
+    assert verdict(found).startswith("One start each")
     same = base(10)
-    assert any("same start" in text for text in compare(same, replace(spec(24), identity=same.identity)).remarks)
+    both = compare([same, same], replace(spec(24), identity=same.identity))
+    assert any("same start" in text for text in both.remarks)
 
 
 def answers(*pairs: tuple[str, tuple[int, ...]]) -> BenchRun:
@@ -192,7 +257,7 @@ def test_the_table_side_by_side() -> None:
     assert any(line.startswith("A: vllm-base.service") for line in shown.head)
     lines = notes(found)
     assert lines[0] == verdict(found)
-    assert "B is faster on 1 of 2 prompts, slower on a (1.200). This holds for these prompts, not for others." in lines
+    assert "B is faster on 1 of 2 prompts, slower on a (1.200)." in lines
     assert markdown(found).count("\n| ") == 5
 
 
@@ -209,8 +274,9 @@ def recorded(load: str, arm: str) -> Comparison:
 
 def test_recorded_arms_say_what_their_tables_say() -> None:
     worse = recorded("sweep-T1.215", "M5")
-    assert "does not pay" in verdict(worse)
-    assert round(worse.step_cost or 0, 2) == 2.41
+    assert "speculation is slower" in verdict(worse)
+    assert worse.measured
+    assert round(worse.measured.step_cost, 2) == 2.41
     same = compare(h200.run("M0", "main-T0"), h200.run("M5", "main-T0"))
     assert same.likeness is not None
     assert same.likeness.same == same.likeness.compared == 15

@@ -173,7 +173,7 @@ def test_the_header_says_what_was_measured(base: Measured, ngram: Measured) -> N
 def test_two_runs_are_compared(base: Measured, ngram: Measured, console: Console) -> None:
     runs = {one["label"]: one["id"] for one in console.run("history", "runs", "--json").json["runs"]}
     compared = console.run("compare", str(runs[BASE]), str(runs[NGRAM]), "--json")
-    found = compared.json
+    (found,) = compared.json["comparisons"]
     assert compared.status in (0, 5), compared.err
     likeness = found["likeness"]
     texts = [{(one["prompt"], one["repeat"]): one["text"] for one in results(side)} for side in (base, ngram)]

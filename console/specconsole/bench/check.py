@@ -1,6 +1,7 @@
 """What weakens a run: client against server, identities that must hold, and signs of a client that could not keep up.
 
-A run with no remark of level WRONG can be believed; WEAK ones say what to keep in mind; FACT ones are the checks that hold.
+A run with no remark of level WRONG can be believed; WEAK ones say what to keep in mind, OPEN ones what could not be
+checked; FACT ones are the checks that hold.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ class Level(Enum):
     """What a remark means for the run."""
 
     FACT = "fact"
+    OPEN = "open"
+    """It could not be checked."""
     WEAK = "weak"
     WRONG = "wrong"
 
@@ -75,7 +78,7 @@ def check(run: BenchRun) -> tuple[Remark, ...]:
         *_client(run),
         *(Remark(Level.WEAK, "note", note) for note in run.notes),
     ]
-    order = (Level.WRONG, Level.WEAK, Level.FACT)
+    order = (Level.WRONG, Level.WEAK, Level.OPEN, Level.FACT)
     return tuple(sorted(found, key=lambda remark: order.index(remark.level)))
 
 
@@ -125,7 +128,7 @@ def _forced(run: BenchRun) -> Iterable[Remark]:
         return
     forced = [one.forced for one in run.kept if one.forced is not None]
     if len(forced) < len(run.kept):
-        yield Remark(Level.FACT, "forced", "How many tokens were forced past a natural end is not known.")
+        yield Remark(Level.OPEN, "forced", "How many tokens were forced past a natural end is not known.")
     elif sum(forced):
         whole = sum(one.tokens or 0 for one in run.kept)
         text = f"{sum(forced)} of {whole} tokens were forced past a natural end: they flatter n-gram."

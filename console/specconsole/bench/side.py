@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from specconsole.bench.compare import Comparison, Likeness, Pair, break_even, step_cost, verdict
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from specconsole.bench.compare import Comparison, Pair, step_cost
+from specconsole.bench.judge import START_DEVIATION, Judgement, Word, Z
+from specconsole.bench.likeness import Likeness
+from specconsole.bench.sentence import other_lengths, sentences
 from specconsole.bench.table import QUANTILES, Table, heading, markdown_of
 from specconsole.text import number, one_line
 
@@ -11,6 +18,10 @@ HEADER = (
 )  # fmt: skip
 FEW = 20
 """Below so many prompts only these prompts are spoken of."""
+ONE_START_BOUND = Z * START_DEVIATION * math.sqrt(2)
+"""Of the log ratio of two starts: what lies below may be chance."""
+OTHER_K = (1, 2, 3, 4, 5, 7)
+"""What is predicted beside the measured k."""
 DEFINITIONS = (
     "TPOT: time from first to last chunk / tokens after the first chunk, summed over requests; ms. TTFT: median; ms.",
     "tok/s: tokens of one stream / time from its request to its last chunk. B/A: below 1, B is quicker (tok/s: slower).",
@@ -34,21 +45,95 @@ def side_by_side(found: Comparison) -> Table:
     )
 
 
+def verdict(found: Comparison) -> str:
+    """The answer in a sentence, never more than so many starts allow."""
+    judgement = found.judgement
+    ratio = judgement.ratio
+    if not found.comparable:
+        return f"Not comparable: {'; '.join(found.reasons)}."
+    if ratio is None:
+        return "The times per token are not known for every prompt, so there is no answer."
+    if found.one_start:
+        return f"Both are of the same start: {_changed(ratio)} in B, which is the error within a start."
+    whose = "B"
+    if found.baseline is not None:
+        whose = "speculation"
+        if found.baseline is found.b:
+            judgement = _turned(judgement)
+    return f"{_said(judgement, whose)} {_prompts(len(found.pairs))}"
+
+
+def _said(judgement: Judgement, whose: str) -> str:
+    ratio = judgement.ratio or 1.0
+    pays = {Word.FASTER: "pays", Word.SLOWER: "does not pay"}
+    known = f"{_changed(ratio)}; 95 %: {_interval(judgement)}"
+    if judgement.word is Word.ONE_START:
+        word = "slower" if ratio >= 1 else "faster"
+        return f"One start each: {whose} is {word}: {_changed(ratio)}. No verdict: {_doubt(ratio)}"
+    if judgement.word is Word.ALIKE:
+        return f"{whose[0].upper()}{whose[1:]} makes no difference within the margin ({known})."
+    if judgement.word is Word.UNCLEAR:
+        return f"It cannot be told whether {'speculation pays' if whose != 'B' else 'B is faster'} ({known})."
+    if whose == "B":
+        return f"B is {judgement.word.value} ({known})."
+    return f"Speculation {pays[judgement.word]} ({known})."
+
+
+def _turned(judgement: Judgement) -> Judgement:
+    """A against B in the place of B against A."""
+    words = {Word.FASTER: Word.SLOWER, Word.SLOWER: Word.FASTER}
+    ratio, low, high = judgement.ratio, judgement.low, judgement.high
+    return replace(
+        judgement,
+        word=words.get(judgement.word, judgement.word),
+        ratio=1 / ratio if ratio else None,
+        low=1 / high if high else None,
+        high=1 / low if low else None,
+    )
+
+
+def _changed(value: float) -> str:
+    """1.093 is "9.3 % more time per token"; "faster by" would leave open whether of time or of speed."""
+    return f"{abs(value - 1) * 100:.1f} % {'more' if value >= 1 else 'less'} time per token ({value:.3f}x)"
+
+
+def _doubt(ratio: float) -> str:
+    text = f"starts of one unit differ by about {START_DEVIATION * 100:.0f} % with nothing changed"
+    if abs(math.log(ratio)) < ONE_START_BOUND:
+        text += f", so two of them by up to {math.expm1(ONE_START_BOUND) * 100:.1f} %"
+    return text + "."
+
+
+def _interval(judgement: Judgement) -> str:
+    return f"{number(judgement.low, 3)} to {number(judgement.high, 3)}"
+
+
+def _prompts(count: int) -> str:
+    if count >= FEW:
+        return ""
+    return f"This holds for {'this prompt' if count == 1 else f'these {count} prompts'}, not for others."
+
+
 def notes(found: Comparison) -> tuple[str, ...]:
     """The answer first, then what it rests on, then what weakens it."""
-    lines = [verdict(found)]
-    if found.mean_ratio is not None and found.token_ratio is not None:
-        lines.append(
-            f"TPOT B/A: {found.mean_ratio:.3f} with prompts weighted equally, {found.token_ratio:.3f} with tokens weighted equally."
-        )
-    lines += _split(found)
-    if text := break_even(found):
-        lines.append(text)
+    lines = [verdict(found), *_weights(found), *_split(found)]
+    if found.measured is not None:
+        lines += [f"Over all tokens: {text}" for text in sentences(found.measured)]
+        lines += other_lengths(found.measured, OTHER_K, found.base_tpot_s)
     if found.likeness:
         lines.append(_likeness(found.likeness))
     lines += [f"✗ {reason}" for reason in found.reasons]
     lines += [f"! {remark}" for remark in found.remarks]
-    return tuple(one_line(line) for line in lines)
+    return tuple(one_line(line.strip()) for line in lines)
+
+
+def _weights(found: Comparison) -> Iterator[str]:
+    judgement, starts = found.judgement, found.judgement.starts
+    if judgement.ratio is not None and found.token_ratio is not None:
+        yield (
+            f"TPOT B/A: {judgement.ratio:.3f} with prompts weighted equally, {found.token_ratio:.3f} with tokens weighted equally."
+        )
+    yield f"Starts: {starts[0]} of A, {starts[1]} of B; deviation between starts taken as {judgement.deviation * 100:.1f} %."
 
 
 def _split(found: Comparison) -> list[str]:
@@ -57,7 +142,7 @@ def _split(found: Comparison) -> list[str]:
     faster = sum(pair.tpot is not None and pair.tpot < 1 for pair in found.pairs)
     text = f"B is faster on {faster} of {len(found.pairs)} prompts"
     text += f", slower on {', '.join(slower)}." if slower else "."
-    return [text + (" This holds for these prompts, not for others." if len(found.pairs) < FEW else "")]
+    return [text]
 
 
 def _likeness(found: Likeness) -> str:

@@ -192,7 +192,7 @@ def _on_off(value: bool | None) -> str:
 
 
 def _remark(remark: Remark) -> str:
-    marks = {"wrong": "✗", "weak": "!", "fact": "✓"}
+    marks = {"wrong": "✗", "weak": "!", "open": "?", "fact": "✓"}
     return f"{marks[remark.level.value]} {one_line(remark.text)}"
 
 

@@ -16,7 +16,12 @@ from specconsole.ui.row import Row, bar, fitting
 
 _ENDS = {"finished": ("✔ finished", "good"), "cancelled": ("◼ ended on request", "warn"), "link lost": ("▲ the link broke", "bad"),
          "failed": ("✖ failed", "bad")}  # fmt: skip
-_MARKS = {Level.WRONG: ("✖", "bad"), Level.WEAK: ("▲", "warn"), Level.FACT: ("✔", "good")}
+_MARKS = {
+    Level.WRONG: ("✖", "bad"),
+    Level.WEAK: ("▲", "warn"),
+    Level.OPEN: ("?", "muted"),
+    Level.FACT: ("✔", "good"),
+}
 _BAR = 20
 
 

@@ -1,13 +1,16 @@
-"""`specconsole compare A B`: two runs side by side, and whether speculation pays, as far as one start each can tell."""
+"""`specconsole compare RUN…`: benchmark runs side by side, and whether speculation pays, as far as their starts can tell."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 from pathlib import Path
 
 from specconsole.bench import side, table
-from specconsole.bench.compare import break_even, compare, verdict
+from specconsole.bench.arms import best_k, sort
+from specconsole.bench.compare import Comparison
+from specconsole.bench.judge import Word
 from specconsole.bench.run import BenchRun
 from specconsole.errors import UsageError
 from specconsole.history.memory import Memory
@@ -15,57 +18,93 @@ from specconsole.verb import output
 from specconsole.verb.bench import show
 from specconsole.verb.session import drive
 
-NOT_COMPARABLE = 5
+INCONCLUSIVE = 5
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.description = (
-        "Compare two runs: A is usually the baseline. Each is a number of `history runs`, or a file of `bench --json`."
+        "Compare runs. Each is a number of `history runs`, or a file of `bench --json`. Two are laid side by side as A and"
+        " B; more are taken together by unit, and every arm is compared with the baseline. Starts of the units are the"
+        " replicate: measure baseline, variant, baseline (better: and variant again) for a verdict. One start each gives none."
     )
-    parser.add_argument("a", metavar="A", help="the first run: a number of the history, or a file")
-    parser.add_argument("b", metavar="B", help="the second run")
+    parser.epilog = "Exit code: 0 compared, 5 not comparable, or too little to tell."
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="two or more: numbers of the history, or files")
+    parser.add_argument(
+        "--margin", type=margin, default=0.02, metavar="SHARE", help="effects below this do not count (2%%)"
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="write JSON; its keys stand under schema 1")
     form.add_argument("--md", action="store_true", help="write Markdown")
 
 
+def margin(word: str) -> float:
+    """ "2%" or "0.02" as a share."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", word.strip())
+    value = float(found[1]) / (100 if found[2] else 1) if found else -1.0
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"{word} is no share: write 2% or 0.02")
+    return value
+
+
 def run(args: argparse.Namespace) -> int:
-    """Compare; 5 when the two are not comparable."""
+    """Compare."""
     return drive(_run(args))
 
 
 async def _run(args: argparse.Namespace) -> int:
+    if len(args.runs) < 2:
+        raise UsageError("One run alone compares with nothing.", hint="`specconsole history runs` lists more.")
     memory = Memory()
     try:
-        found = compare(await read(args.a, memory), await read(args.b, memory))
+        runs = [await read(name, memory) for name in args.runs]
     finally:
         await memory.close()
+    found = sort(runs, args.margin)
+    if not found.comparisons:
+        reason = "; ".join(found.alone) or "all of them measured the same arm"
+        raise UsageError(f"Nothing to compare: {reason}.", hint="Give two of them to compare their starts.")
+    more = (*best_k(found.comparisons), *found.alone)
     if args.json:
-        output.write_json(
-            {
-                "a": table.summary(found.a),
-                "b": table.summary(found.b),
-                "comparable": found.comparable,
-                "reasons": found.reasons,
-                "remarks": found.remarks,
-                "verdict": verdict(found),
-                "break_even": break_even(found) or None,
-                "tpot_ratio": found.mean_ratio,
-                "tpot_ratio_by_tokens": found.token_ratio,
-                "step_cost": found.step_cost,
-                "tau": found.tau,
-                "prompts": {
-                    pair.name: {"tpot": pair.tpot, "ttft": pair.ttft, "speed": pair.speed} for pair in found.pairs
-                },
-                "likeness": found.likeness,
-            }
-        )
-    elif args.md:
-        output.write(side.markdown(found))
+        output.write_json({"comparisons": [facts(one) for one in found.comparisons], "notes": more})
     else:
-        show(side.side_by_side(found))
-    return 0 if found.comparable else NOT_COMPARABLE
+        for one in found.comparisons:
+            output.write(side.markdown(one)) if args.md else show(side.side_by_side(one))
+        for line in more:
+            output.write_text(line)
+    return max(exit_code(one) for one in found.comparisons)
+
+
+def exit_code(found: Comparison) -> int:
+    """5 where the two are not comparable, or where their starts leave it open."""
+    open_ = found.judgement.word in (Word.UNCLEAR, Word.UNKNOWN)
+    return INCONCLUSIVE if open_ or not found.comparable else 0
+
+
+def facts(found: Comparison) -> dict[str, object]:
+    """A comparison as JSON; ratios are B / A, null is not known."""
+    judgement, measured = found.judgement, found.measured
+    return {
+        "a": table.summary(found.a),
+        "b": table.summary(found.b),
+        "comparable": found.comparable,
+        "reasons": found.reasons,
+        "remarks": found.remarks,
+        "verdict": side.verdict(found),
+        "word": judgement.word.value,
+        "starts": judgement.starts,
+        "tpot_ratio": judgement.ratio,
+        "interval": [judgement.low, judgement.high],
+        "deviation": judgement.deviation,
+        "tpot_ratio_by_tokens": found.token_ratio,
+        "step_cost": measured.step_cost if measured else None,
+        "tau": measured.tau if measured else None,
+        "needed_acceptance_length": measured.needed_length if measured else None,
+        "needed_acceptance_rate": measured.needed_rate if measured else None,
+        "no_acceptance_suffices": measured.hopeless if measured else None,
+        "prompts": {pair.name: {"tpot": pair.tpot, "ttft": pair.ttft, "speed": pair.speed} for pair in found.pairs},
+        "likeness": found.likeness,
+    }
 
 
 async def read(name: str, memory: Memory) -> BenchRun:

@@ -1,0 +1,82 @@
+"""Many runs sorted into comparisons: every arm against the baseline, cell by cell of what was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from specconsole.bench.breakeven import smallest_near_best
+from specconsole.bench.compare import Comparison, compare
+from specconsole.bench.judge import MARGIN
+from specconsole.bench.run import BenchRun
+
+Cell = tuple[int, float, int, str]
+"""Streams at once, temperature, tokens of an answer, way to ask."""
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """What some runs allow to compare."""
+
+    comparisons: tuple[Comparison, ...]
+    alone: tuple[str, ...] = ()
+    """Cells that only one arm has, in words."""
+
+
+def sort(runs: Sequence[BenchRun], margin: float = MARGIN) -> Sorted:
+    """Compare the arms of these runs with the baseline among them, or with the first run's where there is none.
+
+    Two runs are compared as they are given, whatever they are. More are taken together by unit and arm, and arms are
+    compared where they were asked the same.
+    """
+    if len(runs) == 2:
+        return Sorted((compare(*runs, margin=margin),))
+    arms = _arms(runs)
+    first = next((key for key, found in arms.items() if _plain(found[0])), next(iter(arms)))
+    made, alone = [], []
+    for key, found in arms.items():
+        if key == first:
+            continue
+        ours, theirs = _cells(arms[first]), _cells(found)
+        made += [compare(ours[cell], theirs[cell], margin=margin) for cell in ours if cell in theirs]
+        alone += [f"{_words(cell)} was measured on one arm only ({key[1]})" for cell in ours.keys() ^ theirs.keys()]
+    return Sorted(tuple(made), tuple(alone))
+
+
+def _arms(runs: Sequence[BenchRun]) -> dict[tuple[str, str], list[BenchRun]]:
+    arms: dict[tuple[str, str], list[BenchRun]] = {}
+    for run in runs:
+        arms.setdefault((run.identity.unit, run.identity.arm), []).append(run)
+    return arms
+
+
+def _plain(run: BenchRun) -> bool:
+    return run.identity.speculation is False and not run.identity.method
+
+
+def _cells(runs: Sequence[BenchRun]) -> dict[Cell, list[BenchRun]]:
+    cells: dict[Cell, list[BenchRun]] = {}
+    for run in runs:
+        asked = run.spec
+        cells.setdefault((asked.concurrency, asked.temperature, asked.max_tokens, asked.api), []).append(run)
+    return cells
+
+
+def _words(cell: Cell) -> str:
+    return f"{cell[0]} at once, temperature {cell[1]:g}, {cell[2]} tokens"
+
+
+def best_k(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """The k to run, for each method and cell of which several k were measured; in a sentence each."""
+    found: dict[tuple[str, Cell], dict[int, float]] = {}
+    for one in comparisons:
+        spec = one.b if one.baseline is one.a else one.a
+        who, asked, ratio = spec.identity, spec.spec, one.judgement.ratio
+        if one.baseline is None or not one.comparable or who.k is None or not who.method or ratio is None:
+            continue
+        cell = (asked.concurrency, asked.temperature, asked.max_tokens, asked.api)
+        found.setdefault((who.method, cell), {})[who.k] = ratio if one.baseline is one.a else 1 / ratio
+    for (method, cell), ratios in found.items():
+        if len(ratios) > 1 and (k := smallest_near_best(ratios)) is not None:
+            measured = ", ".join(f"k={one} {ratios[one]:.3f}" for one in sorted(ratios))
+            yield f"{method}, {_words(cell)}: k={k} is the smallest within 3 % of the best (TPOT over the baseline's: {measured})."

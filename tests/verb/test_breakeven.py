@@ -1,0 +1,68 @@
+"""`specconsole breakeven`: plain numbers in, sentences or JSON out."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from specconsole import cli
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
+    assert cli.main(["breakeven", *words]) == status
+    done = capsys.readouterr()
+    return done.err if status else done.out
+
+
+def test_a_published_configuration(capsys: pytest.CaptureFixture[str]) -> None:
+    out = told(capsys, "--base", "14.07", "--spec", "15.85ms", "--length", "1.39", "--k", "1")
+    assert "R = 1.566" in out
+    assert "τ = 1.390 tokens per step is not above R: 12.7 % more time per token." in out
+    assert "AL 1.57, an acceptance rate of 57 %, a chance of 0.57 a token (measured AL 1.39)" in out
+    assert "taken as 1" in out
+
+
+def test_speeds_steps_and_rates(capsys: pytest.CaptureFixture[str]) -> None:
+    by_step = json.loads(
+        told(capsys, "--base", "62.6tok/s", "--spec", "46.4tok/s", "--step", "40", "--k", "5", "--json")
+    )
+    assert by_step["tpot_ratio"] == pytest.approx(62.6 / 46.4)
+    assert by_step["tau"] == pytest.approx(40 * 46.4 / 1000)
+    assert by_step["step_cost"] == pytest.approx(40 * 62.6 / 1000)
+    by_rate = json.loads(
+        told(capsys, "--base", "10", "--spec", "8", "--rate", "0.2", "--k", "5", "--coverage", "0.5", "--json")
+    )
+    assert by_rate["tau"] == pytest.approx(1 + 0.5 * 5 * 0.2)
+    assert by_rate["needed"]["acceptance_length"] == pytest.approx(1 + (1.2 - 1) / 0.5)
+
+
+def test_other_k_drafters_and_experts(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--base", "4.255", "--spec", "3.072", "--tau", "3.43", "--positions", ".79,.59,.46,.35,.27")
+    out = told(capsys, *words, "--other-k", "1,3", "--chance", "0.8", "--experts", "128/8")
+    assert "Prediction for k = 1: R 1.30 to 2.48" in out
+    assert "Prediction for k = 3:" in out
+    assert "A draft with a chance of 0.80 a token: τ 3.69" in out
+    assert "Verifying 6 tokens touches up to 41.1 of 128 experts" in out
+
+
+def test_a_step_that_costs_too_much(capsys: pytest.CaptureFixture[str]) -> None:
+    out = told(capsys, "--base", "5", "--spec", "10", "--tau", "1.2", "--k", "1")
+    assert "No acceptance can make this configuration pay" in out
+    assert "To break even" not in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--base", "x", "--spec", "1", "--tau", "2"), "x is no time per token"),
+        (("--base", "0", "--spec", "1", "--tau", "2"), "0 is no time per token"),
+        (("--base", "1", "--spec", "1", "--rate", "0.2"), "--rate needs --k"),
+        (("--base", "1", "--spec", "1", "--tau", "2", "--experts", "8/16", "--k", "2"), "8/16 is no number of experts"),
+        (("--base", "1", "--spec", "1", "--tau", "2", "--experts", "16/8"), "--experts needs --k"),
+        (("--base", "1", "--spec", "1", "--tau", "2", "--other-k", "0"), "--other-k 0: 0 is not from 1 to 64"),
+        (("--base", "1", "--spec", "1", "--tau", "2", "--k", "3", "--positions", ".1"), "--positions has 1 values"),
+    ],
+)
+def test_bad_numbers_are_one_sentence(words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert said in told(capsys, *words, status=2)
