@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from specconsole.engine import metrics
-from specconsole.engine.snapshot import measure
+from specconsole.engine.window import measure
 
 SCRAPE = Path(__file__).parent.parent / "tests/engine/scrapes/0.24-M5-end.prom.gz"
 BAR = 5.0

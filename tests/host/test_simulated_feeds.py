@@ -141,7 +141,7 @@ async def test_the_engine_follower_sees_ready_traffic_and_the_stop() -> None:
         busy = await until(snapshots, lambda seen: bool(seen.running), clock)
         assert busy.waiting == 0
         assert 0 < (busy.kv_use or 0) < 0.01
-        await until(snapshots, lambda seen: seen.spec is not None and seen.spec.drafts > 1000, clock)
+        await until(snapshots, lambda seen: seen.spec is not None and (seen.spec.drafts or 0) > 1000, clock)
         stop = asyncio.ensure_future(host.run(["systemctl", "stop", UNIT]))
         gone = await until(snapshots, lambda seen: seen.health is Health.REFUSED, clock)
         assert gone.running is None
