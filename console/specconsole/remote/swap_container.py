@@ -1,0 +1,77 @@
+"""The processes of a container that a unit runs by `docker run` or `podman run`; Python 3.8.
+
+They are children of a daemon, not of the unit: neither its cgroup nor its stop shows them. So the engine is asked which
+container the unit's own process has begun, and for that one's main process.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, List, Optional, Sequence, Tuple
+
+from specconsole.remote.probe_proc import bytes_of, text_of
+from specconsole.remote.probe_unit import cgroup_path
+from specconsole.remote.swap_process import Process, look, of_cgroup
+from specconsole.remote.swap_unit import call
+
+ASK_S = 10.0
+PROGRAMS = ("docker", "podman", "nerdctl")
+Call = Callable[[Sequence[str], float, Any], Tuple[int, str, str]]
+
+
+def of_unit(own: Sequence[Process], run: Call = call) -> List[Process]:
+    """The processes of the container that one of these processes runs; [] where none can be told."""
+    for one in own:
+        argv = _argv(one.pid)
+        program = os.path.basename(argv[0]) if argv else ""
+        if program in PROGRAMS and "run" in argv:
+            ident = identity(argv)
+            pid = main_pid(argv[0], ident, run) if ident else None
+            if pid:
+                return tree(pid)
+    return []
+
+
+def identity(argv: Sequence[str]) -> Optional[str]:
+    """The name or id of the container that a run command makes; None: it gives it neither a name nor a cidfile."""
+    name, cidfile = option(argv, "--name"), option(argv, "--cidfile")
+    if name:
+        return name
+    if cidfile:
+        return (text_of(cidfile, 256) or "").strip() or None
+    return None
+
+
+def option(argv: Sequence[str], name: str) -> Optional[str]:
+    """The value of an option, behind = or in the next word."""
+    for place, word in enumerate(argv):
+        if word == name and place + 1 < len(argv):
+            return argv[place + 1]
+        if word.startswith(name + "="):
+            return word[len(name) + 1 :]
+    return None
+
+
+def main_pid(program: str, ident: str, run: Call = call) -> Optional[int]:
+    """The container's main process as the host numbers it; None: it does not run."""
+    status, out, _ = run([program, "inspect", "--format", "{{.State.Pid}}", ident], ASK_S, None)
+    text = out.strip()
+    return int(text) if status == 0 and text.isdigit() and int(text) > 0 else None
+
+
+def tree(pid: int) -> List[Process]:
+    """A container's processes: those of its cgroup, or its main process alone where that is in nobody's own."""
+    path = cgroup_path(text_of("/proc/%d/cgroup" % pid, 65536) or "") or ""
+    inside = of_cgroup(path) if pid_is_contained(path) else []
+    alone = look(pid)
+    return inside or ([alone] if alone else [])
+
+
+def pid_is_contained(path: str) -> bool:
+    """Whether a cgroup is a container's own, so that all in it is the container's."""
+    return any(word in path for word in ("docker", "libpod", "nerdctl", "containerd"))
+
+
+def _argv(pid: int) -> List[str]:
+    data = bytes_of("/proc/%d/cmdline" % pid, 1 << 17) or b""
+    return [word.decode("utf-8", "replace") for word in data.split(b"\0")[:-1]]

@@ -1,0 +1,104 @@
+"""ExecStopPost of the swap's runner: whatever ended it, the host is left serving, or the record says why not; Python 3.8.
+
+systemd runs it after a normal end, after SIGKILL, after the OOM killer, and when somebody stops the unit. It asks the
+record, never SERVICE_RESULT, which says success after a plain SIGTERM too. It waits for a stop (the previous unit
+needs the memory) but not for a start, which may take an hour.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from typing import Any, Dict, List
+
+from specconsole.remote import swap_rule
+from specconsole.remote.swap_record import PATH, RUN, Event, Record, Story, fold, read
+from specconsole.remote.swap_run import command, say
+from specconsole.remote.swap_unit import Ref, SystemctlFailed, Systemd
+
+STOP_S = 600.0
+
+
+def main(arguments: Dict[str, Any]) -> int:
+    """Look how far the swap came, do what is owed, write it down, and remove the folder."""
+    ident = str(arguments["id"])
+    folder, path = os.path.join(RUN, ident), PATH
+    mirror = os.path.join(folder, "record")
+    found = known(ident, path, mirror)
+    story = Story()
+    for event in found:
+        story = fold(story, event)
+    record = Record(ident, path, mirror, story.count)
+    systemd = Systemd()
+    will = swap_rule.after_death(story, systemd.is_shutting_down())
+    if will.outcome:
+        carry_out(will, story, record, systemd)
+    if settle(ident, path, mirror):
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        say("the record could not be written to %s; it is kept in %s" % (path, mirror))
+    return 0
+
+
+def known(ident: str, path: str, mirror: str) -> List[Event]:
+    """The events of a swap, from where more of them are: a full disk may have kept some from the record."""
+    best: List[Event] = []
+    for name in (path, mirror):
+        try:
+            found = [event for event in read(name) if event["id"] == ident]
+        except OSError:
+            continue
+        if len(found) > len(best):
+            best = found
+    return best
+
+
+def carry_out(will: swap_rule.Will, story: Story, record: Record, systemd: Systemd) -> None:
+    """Do what the rule says; what fails is written down with what a person can do."""
+    why = will.why
+    advice: List[str] = []
+    target, back_to = story.plan.get("target") or {}, story.plan.get("back_to") or {}
+    outcome = will.outcome
+    try:
+        if will.stop:
+            stopped(systemd, target)
+        if will.start:
+            systemd.start(Ref.of(back_to))
+            why += "; %s was started, and nobody has watched it" % Ref.of(back_to).key
+            advice = ["specconsole watch HOST %s" % back_to["name"]]
+    except SystemctlFailed as error:
+        outcome, why = "failed", "%s; and then: %s" % (why, error)
+        advice = [command("start", back_to)] if will.start else []
+    record.write("end", outcome=outcome, why=why, advice=advice)
+    say("%s: %s" % (outcome, why))
+
+
+def stopped(systemd: Systemd, target: Dict[str, Any]) -> None:
+    """Stop a unit and wait until it is down, as long as systemd itself may take."""
+    ref = Ref.of(target)
+    if not systemd.show(ref).up:
+        return
+    systemd.stop(ref)
+    until = time.monotonic() + STOP_S
+    while systemd.show(ref).up and time.monotonic() < until:
+        time.sleep(0.5)
+
+
+def settle(ident: str, path: str, mirror: str) -> bool:
+    """Write into the record what only its copy has; False where that cannot be."""
+    try:
+        copied = [event for event in read(mirror) if event["id"] == ident]
+    except OSError:
+        return True
+    try:
+        there = {event["n"] for event in read(path) if event["id"] == ident}
+    except OSError:
+        there = set()
+    missing = [event for event in copied if event["n"] not in there]
+    if not missing:
+        return True
+    again = Record(ident, path)
+    for event in missing:
+        again.put(event)
+    return not again.trouble

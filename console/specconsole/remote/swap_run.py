@@ -1,0 +1,250 @@
+"""What the steps of a swap share: the plan, the record, the units, the operator's orders, and how a step fails; Python 3.8.
+
+The runner works alone: it needs no console, and what a console says comes as lines of a file that it looks into.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Tuple
+
+from specconsole.remote.probe_gpu import Gpus
+from specconsole.remote.probe_unit import unit_of
+from specconsole.remote.swap_container import of_unit as of_container
+from specconsole.remote.swap_engine import Engine
+from specconsole.remote.swap_judge import Entry
+from specconsole.remote.swap_process import Process, of_cgroup
+from specconsole.remote.swap_record import Record, Story, fold, masked
+from specconsole.remote.swap_shm import Key
+from specconsole.remote.swap_unit import Ref, State, SystemctlFailed, Systemd
+
+TICK_S = 1.0
+DRIVER_S = 10.0
+"""How long one reading of the GPUs waits for the driver."""
+
+
+class StepFailed(Exception):
+    """A step did not do what it is for; the text says why, `advice` what a person may do."""
+
+    def __init__(self, why: str, advice: Sequence[str] = ()) -> None:
+        super().__init__(why)
+        self.advice = tuple(advice)
+
+
+class Stale(StepFailed):
+    """The host is no more as the plan saw it; nothing was changed, and it should be planned again."""
+
+
+class Cancelled(StepFailed):
+    """The operator said so."""
+
+
+class Foreign(StepFailed):
+    """Somebody else's systemctl came between."""
+
+
+@dataclass
+class Before:
+    """What was taken down of a unit right before its stop."""
+
+    processes: List[Process] = field(default_factory=list)
+    entries: Dict[Key, Entry] = field(default_factory=dict)
+    since_ns: int = 0
+    """Seconds since the epoch, in nanoseconds, at which its main process started."""
+
+    @property
+    def uids(self) -> FrozenSet[int]:
+        """Whose processes they were."""
+        return frozenset(one.uid for one in self.processes)
+
+
+class Run:
+    """One swap under way."""
+
+    def __init__(
+        self,
+        plan: Dict[str, Any],
+        record: Record,
+        folder: str = "",
+        key: str = "",
+        systemd: Optional[Systemd] = None,
+        gpus: Optional[Gpus] = None,
+    ) -> None:
+        self.plan = plan
+        self.record = record
+        self.folder = folder
+        self.key = key
+        self.systemd = systemd or Systemd()
+        self.gpus = gpus or Gpus()
+        self.story = Story()
+        self.before: Dict[str, Before] = {}
+        self.down: Dict[str, Ref] = {}
+        """Units that we have stopped and that must stay so."""
+        self.ours: Dict[str, str] = {}
+        """The invocation of each unit that we have started, as systemd numbers it now."""
+        self.restarts: Dict[str, int] = {}
+        self.preflight_holders: FrozenSet[Tuple[int, int]] = frozenset()
+        self.log_offset: Dict[str, int] = {}
+        self._orders = 0
+        self.cancelled = False
+        self.answers: Dict[str, str] = {}
+
+    # -- what the plan says --
+
+    @property
+    def target(self) -> Dict[str, Any]:
+        """The unit that shall serve (of a stop: the one that shall not)."""
+        return dict(self.plan["target"])
+
+    @property
+    def back_to(self) -> Optional[Dict[str, Any]]:
+        """The unit to return to."""
+        return self.plan.get("back_to") or None
+
+    @property
+    def stops(self) -> List[Dict[str, Any]]:
+        """The units to stop first."""
+        return list(self.plan.get("stops") or [])
+
+    @property
+    def subject(self) -> Dict[str, Any]:
+        """The unit that is started in the present direction."""
+        return (self.back_to or self.target) if self.story.back else self.target
+
+    def engine(self, unit: Dict[str, Any]) -> Engine:
+        """A unit's server."""
+        return Engine(unit.get("endpoint") or {}, self.key)
+
+    def show(self, unit: Dict[str, Any]) -> State:
+        """A unit's state; asked again for a while, since systemd may be busy (a reload). Raises StepFailed."""
+        for left in (4, 3, 2, 1, 0):
+            try:
+                return self.systemd.show(Ref.of(unit))
+            except SystemctlFailed as error:
+                if not left:
+                    raise StepFailed("systemd does not answer: %s" % error) from error
+                time.sleep(TICK_S)
+        raise AssertionError
+
+    # -- what is told --
+
+    def write(self, event: str, **values: Any) -> None:
+        """Write into the record, and into the journal for people."""
+        line = self.record.write(event, **masked(values))
+        self.story = fold(self.story, line)
+        text = line.get("text") or line.get("why") or line.get("outcome") or line.get("state") or ""
+        where = line.get("step") or (self.story.step.name if self.story.step else "")
+        say("%s%s: %s %s" % ("roll back, " if self.story.back else "", where or event, event, text))
+        if self.record.trouble:
+            say("the record could not be written: %s" % self.record.trouble)
+
+    def note(self, text: str, **values: Any) -> None:
+        """Tell evidence."""
+        self.write("note", text=text, **values)
+
+    def now(self, text: str, **values: Any) -> None:
+        """Tell how it stands this second: for whoever looks on, not for the record."""
+        if not self.folder:
+            return
+        step = self.story.step
+        value = {"at": round(time.time(), 3), "step": step.name if step else "", "text": text}
+        value.update(back=self.story.back, **masked(values))
+        path = os.path.join(self.folder, "now")
+        try:
+            with open(path + ".new", "w") as file:
+                json.dump(value, file)
+            os.replace(path + ".new", path)
+        except OSError:
+            pass  # nobody depends on it
+
+    # -- what comes from outside --
+
+    def pause(self, seconds: float = TICK_S, check: bool = True) -> None:
+        """Wait a moment, then look at the operator's orders and at what others did. Raises Cancelled, Foreign."""
+        time.sleep(seconds)
+        self.take_orders()
+        if self.cancelled and not self.story.back:
+            raise Cancelled("cancelled by the operator")
+        if check and not self.story.back:
+            self.check_foreign()
+
+    def take_orders(self) -> None:
+        """Read what the console has said since."""
+        if not self.folder:
+            return
+        try:
+            with open(os.path.join(self.folder, "orders"), "rb") as file:
+                file.seek(self._orders)
+                data = file.read()
+        except OSError:
+            return
+        whole = data[: data.rfind(b"\n") + 1]
+        self._orders += len(whole)
+        for line in whole.splitlines():
+            try:
+                order = json.loads(line)
+            except ValueError:
+                continue
+            if order.get("order") == "cancel":
+                self.cancelled = True
+            elif order.get("order") == "answer":
+                self.answers[str(order.get("what"))] = str(order.get("answer"))
+
+    def check_foreign(self) -> None:
+        """Find units that somebody else started or stopped. Raises Foreign.
+
+        A unit that we stopped must stay down, one that we did not start must not come up: two of them would share the
+        GPUs, and whoever started it did not know of us.
+        """
+        for unit in [*self.down.values(), *(Ref.of(one) for one in self.plan.get("others") or [])]:
+            try:
+                state = self.systemd.show(unit)
+            except SystemctlFailed:
+                continue
+            if state.up and unit.key not in self.ours and state.active != "deactivating":
+                who = "somebody else started %s" % unit.key
+                raise Foreign("%s (invocation %s, not ours)" % (who, state.invocation[:8] or "?"))
+
+    # -- processes --
+
+    def processes(self, unit: Dict[str, Any], state: Optional[State] = None) -> List[Process]:
+        """A unit's processes: of its cgroup, and of its container where it runs one."""
+        state = state or self.show(unit)
+        own = of_cgroup(state.cgroup)
+        inside = of_container(own) if unit.get("container") else []
+        known = {one.identity for one in own}
+        return own + [one for one in inside if one.identity not in known]
+
+    def read_gpus(self) -> List[Dict[str, Any]]:
+        """A row a GPU with the processes on it, which never waits for a driver for ever; [] without a driver."""
+        rows, _ = self.gpus.read(frozenset({"processes"}), time.monotonic() + DRIVER_S)
+        return rows
+
+
+def others(rows: Sequence[Dict[str, Any]], ours: FrozenSet[int]) -> List[Dict[str, Any]]:
+    """The processes on the GPUs that are not ours, each with its GPU."""
+    return [
+        dict(one, gpu=row.get("index"), unit=one.get("unit") or unit_of(one["pid"]))
+        for row in rows
+        for one in row.get("processes") or []
+        if one["pid"] not in ours
+    ]
+
+
+def say(text: str) -> None:
+    """Write a line into the journal; a journal that is gone stops nothing."""
+    try:
+        sys.stdout.write(" ".join(text.split()) + "\n")
+        sys.stdout.flush()
+    except OSError:
+        pass
+
+
+def command(verb: str, unit: Dict[str, Any]) -> str:
+    """The systemctl line that a person would type."""
+    user = unit.get("user")
+    return "systemctl %s%s %s" % ("--user --machine=%s@ " % user if user else "", verb, unit["name"])
