@@ -1,0 +1,228 @@
+"""Looks at a host for a plan: what runs, what it serves now, what it cost before, who else holds the GPUs.
+
+Reads only. What cannot be read is said in the plan as not known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from specconsole.engine.client import EngineClient, NoAnswer, Refused, Rejected
+from specconsole.engine.key import ApiKey
+from specconsole.errors import CommandFailed, DeadlineExceeded, LinkLost
+from specconsole.history.memory import Memory
+from specconsole.host.base import Host, Program
+from specconsole.remote.swap_shm import SHM
+from specconsole.service import account, systemd
+from specconsole.service.plan import Choices, Holder, Plan, Sides, sides
+from specconsole.service.systemd import Block, Manager, user_manager
+from specconsole.service.unit import Unit
+from specconsole.stream import whole_lines
+from specconsole.text import bytes_binary, one_line
+
+LOOK_S = 30.0
+LOADS = 20
+ROOM = 1 << 30
+RECORD_ROOM = 4 << 20
+SETTINGS = (
+    *("Id", "Type", "KillMode", "TimeoutStartUSec", "TimeoutStopUSec", "Restart", "Conflicts", "LoadState"),
+    *("NeedDaemonReload", "ActiveState"),
+)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What `remote/swap_look` saw."""
+
+    boot: str = ""
+    gpus: Sequence[Mapping[str, Any]] | None = None
+    strays: Sequence[Mapping[str, Any]] = ()
+    shm_free: int | None = None
+    record_free: int | None = None
+    running: str | None = None
+
+
+async def plan(
+    host: Host,
+    units: Sequence[Unit],
+    target: Unit,
+    action: str,
+    ident: str,
+    *,
+    choices: Choices | None = None,
+    memory: Memory | None = None,
+    api_key: ApiKey | None = None,
+) -> Plan:
+    """Make a plan of what is there now.
+
+    Raises:
+        UsageError: the unit to return to is none of this host's.
+        LinkLost: the link is down.
+    """
+    choices = choices or Choices()
+    facts = await host.up()
+    chosen = sides(units, target, action, choices.return_to)
+    seen, requests, settings, users = await asyncio.gather(
+        look(host), in_flight(host, chosen.stops, api_key), _settings(host, target), _users(host, units)
+    )
+    own = {unit.name for unit in chosen.stops}
+    back = chosen.back_to
+    return Plan(
+        id=ident,
+        host=facts.hostname,
+        action=action,
+        target=target,
+        sides=chosen,
+        choices=choices,
+        boot=seen.boot or facts.boot_id,
+        requests=requests,
+        loads_s=await _loads(memory, facts.hostname, target),
+        back_loads_s=await _loads(memory, facts.hostname, back) if back else (),
+        holders=None if seen.gpus is None else holders(seen, own),
+        orphans=tuple((int(one["pid"]), int(one["start"])) for one in seen.strays if one["unit"] not in own),
+        remarks=remarks(settings, seen, action),
+        blockers=blockers(host, target, settings, seen, action, chosen),
+        users=users,
+    )
+
+
+async def look(host: Host) -> Look:
+    """Look at what systemctl does not tell; what the host cannot say stays unknown. Raises LinkLost."""
+    try:
+        said = await asyncio.wait_for(told(host, Program("swap_look")), LOOK_S)
+    except (CommandFailed, DeadlineExceeded, asyncio.TimeoutError):
+        return Look()
+    seen = said[0] if said else {}
+    return Look(**{name: value for name, value in seen.items() if name in Look.__dataclass_fields__})
+
+
+async def told(host: Host, program: Program, stdin: bytes = b"") -> list[dict[str, Any]]:
+    """What a short program prints, a JSON object a line; [] where the host does not run it. Raises as `Host.process`."""
+    found: list[dict[str, Any]] = []
+    async with host.process(program) as process, aclosing(process.read()) as chunks:
+        if stdin:
+            await process.write(stdin)
+        await process.close_input()
+        async with aclosing(whole_lines(chunks)) as batches:
+            async for lines in batches:
+                found += [json.loads(line) for line in lines]
+        end = await process.wait()
+    if end.status is None:
+        raise LinkLost(f"The link to {host.name} broke.")
+    return found if end.status == 0 else []
+
+
+async def in_flight(host: Host, units: Sequence[Unit], api_key: ApiKey | None = None) -> int | None:
+    """Requests that run or wait on these units; one that does not listen has none; None: not known. Raises LinkLost."""
+    counts = [await _requests(host, unit, api_key) for unit in units]
+    return None if any(count is None for count in counts) else sum(count or 0 for count in counts)
+
+
+async def _requests(host: Host, unit: Unit, api_key: ApiKey | None) -> int | None:
+    try:
+        async with EngineClient(host, unit.serving.endpoint, api_key) as client:
+            scrape = await client.metrics()
+    except Refused:
+        return 0
+    except (Rejected, NoAnswer, DeadlineExceeded):
+        return None
+    running, waiting = (scrape.value(f"vllm:num_requests_{word}") for word in ("running", "waiting"))
+    return None if running is None else int(running + (waiting or 0))
+
+
+async def _settings(host: Host, target: Unit) -> Block:
+    users = await _users(host, [target])
+    try:
+        done = await host.run(systemd.show(manager_of(target, users), [target.name], SETTINGS))
+    except (CommandFailed, DeadlineExceeded):
+        return {}
+    return next(iter(systemd.blocks(done.text)), {})
+
+
+def manager_of(unit: Unit, users: Mapping[str, tuple[int, int]]) -> Manager:
+    """The manager of a unit, as root asks it."""
+    if unit.manager == "system":
+        return Manager()
+    name = unit.manager.removeprefix("user:")
+    uid, gid = users.get(name, (0, 0))
+    return user_manager(name, uid, gid, f"/home/{name}", as_root=True)
+
+
+async def _users(host: Host, units: Sequence[Unit]) -> dict[str, tuple[int, int]]:
+    names = {unit.manager.removeprefix("user:") for unit in units if unit.manager != "system"}
+    known = await account.accounts(host, names)
+    return {name: (known[name].uid, known[name].gid) for name in names if name in known}
+
+
+async def _loads(memory: Memory | None, host: str, unit: Unit) -> tuple[float, ...]:
+    """Seconds from start to ready of earlier loads, newest first."""
+    if memory is None:
+        return ()
+    found = await memory.loads(host, unit.key, LOADS)
+    return tuple(load.ready - load.started for load in found if load.ready is not None and load.complete)
+
+
+def holders(seen: Look, own: set[str]) -> tuple[Holder, ...]:
+    """Who holds GPU memory and is not of a unit that is to be stopped, the biggest first."""
+    strays = {int(one["pid"]) for one in seen.strays}
+    found: dict[int, Holder] = {}
+    for row in seen.gpus or ():
+        for one in row.get("processes") or ():
+            pid = int(one["pid"])
+            if one.get("unit") in own and pid not in strays:
+                continue
+            before = found.get(pid)
+            gpus = (*(before.gpus if before else ()), int(row["index"]))
+            amounts = (before.memory if before else 0, one.get("memory"))
+            memory = None if None in amounts else sum(amount or 0 for amount in amounts)
+            found[pid] = Holder(gpus, pid, one_line(str(one.get("name"))), memory, one.get("unit"), pid in strays)
+    return tuple(sorted(found.values(), key=lambda holder: -(holder.memory or 0)))
+
+
+def remarks(settings: Block, seen: Look, action: str) -> tuple[str, ...]:
+    """What a person should know of the target's settings and the host's room before the swap."""
+    if action == "stop":
+        return ()
+    kind, kill = systemd.last(settings, "Type"), systemd.last(settings, "KillMode")
+    limit = systemd.last(settings, "TimeoutStartUSec")
+    found = []
+    if kind == "notify":
+        found.append(f"Type=notify: vLLM never notifies, so systemd ends the start after {limit or 'its limit'}")
+    if kill in ("process", "none"):
+        found.append(f"KillMode={kill}: its stop leaves engine and workers behind")
+    if systemd.last(settings, "NeedDaemonReload") == "yes":
+        found.append(
+            "its file has changed since systemd read it: `systemctl daemon-reload` first, or the old one starts"
+        )
+    if seen.shm_free is not None and seen.shm_free < ROOM:
+        found.append(f"{SHM} has only {bytes_binary(seen.shm_free)} free")
+    return tuple(found)
+
+
+def blockers(host: Host, target: Unit, settings: Block, seen: Look, action: str, chosen: Sides) -> tuple[str, ...]:
+    """Why it cannot be done now."""
+    found = []
+    if host.read_only:
+        found.append("this host is open for reading only, or this login has no rights to change it")
+    load = systemd.last(settings, "LoadState")
+    if action != "stop" and load not in ("loaded", ""):
+        found.append(f"{target.key} cannot be started: its unit is {load}")
+    if action in ("start", "swap") and target.state.running:
+        found.append(f"{target.key} runs already")
+    if action in ("stop", "restart") and not target.state.running:
+        found.append(f"{target.key} does not run")
+    rivals = [unit.key for unit in chosen.others if unit.state.running]
+    if action == "start" and rivals:
+        found.append(f"{' and '.join(rivals)} runs in its place: swap instead")
+    if seen.running:
+        found.append(f"a swap runs on this host already ({seen.running})")
+    if seen.record_free is not None and seen.record_free < RECORD_ROOM:
+        found.append(f"there is no room for the record: {bytes_binary(seen.record_free)} free")
+    if chosen.question:
+        found.append(chosen.question)
+    return tuple(found)

@@ -1,0 +1,166 @@
+"""What a plan is about, what it says, and what the host is told."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from specconsole.errors import NotRunning
+from specconsole.host.base import Endpoint
+from specconsole.service import prepare, systemd
+from specconsole.service.plan import Choices, Holder, Plan, Sides, lines, reboot, sides, utilization
+from specconsole.service.prepare import Look
+from specconsole.service.unit import Unit
+from tests.fakes import FakeHost
+from tests.service.test_label import unit as bare
+
+
+def unit(
+    name: str, *, up: bool = False, method: str = "", port: int = 8000, group: str = "kimi", enabled: str = ""
+) -> Unit:
+    made = bare(name, method=method)
+    state = replace(
+        made.state, active="active" if up else "inactive", invocation="i" * 32 if up else "", enabled=enabled
+    )
+    serving = replace(made.serving, endpoint=Endpoint(port=port), served_names=("kimi-k2.5",))
+    return replace(made, state=state, serving=serving, group=group)
+
+
+BASE, NGRAM = unit("base", up=True), unit("ngram", method="ngram")
+OTHER = unit("embed", up=True, port=9000, group="embedder")
+
+
+def plan(
+    action: str = "swap", target: Unit = NGRAM, units: tuple[Unit, ...] = (BASE, NGRAM, OTHER), **changes: object
+) -> Plan:
+    made = Plan("id", "gpu-1", action, target, sides(units, target, action), holders=())
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def keys(units: tuple[Unit, ...]) -> list[str]:
+    return [one.key for one in units]
+
+
+def test_a_swap_stops_what_serves_the_same_model_and_nothing_else() -> None:
+    found = sides((BASE, NGRAM, OTHER), NGRAM, "swap")
+    assert keys(found.stops) == ["base.service"]
+    assert found.back_to == BASE
+    assert not found.question
+
+
+def test_another_model_at_the_same_port_is_a_rival_too() -> None:
+    taken = unit("llama", up=True, group="llama")
+    assert keys(sides((taken, NGRAM), NGRAM, "swap").stops) == ["llama.service"]
+
+
+def test_none_or_two_to_return_to_is_asked_for() -> None:
+    nothing = sides((replace(BASE, state=replace(BASE.state, active="inactive")), NGRAM), NGRAM, "swap")
+    assert "no unit runs" in nothing.question
+    two = sides((BASE, unit("eagle", up=True, method="eagle3"), NGRAM), NGRAM, "swap")
+    assert two.back_to is None
+    assert "2 units run" in two.question
+    assert keys(two.stops) == ["base.service", "eagle.service"]
+    said = sides((BASE, NGRAM), NGRAM, "swap", "base")
+    assert said.back_to == BASE
+    assert not sides((NGRAM,), NGRAM, "swap", "none").question
+    with pytest.raises(NotRunning):
+        sides((BASE, NGRAM), NGRAM, "swap", "nonsense")
+
+
+def test_the_other_actions() -> None:
+    assert keys(sides((BASE, NGRAM), BASE, "stop").stops) == ["base.service"]
+    assert sides((BASE, NGRAM), NGRAM, "start").stops == ()
+    restart = sides((BASE, NGRAM), BASE, "restart")
+    assert (keys(restart.stops), restart.back_to) == (["base.service"], BASE)
+
+
+def test_what_a_plan_says() -> None:
+    made = plan(
+        requests=3,
+        loads_s=(5280.0, 5640.0),
+        holders=(Holder((0, 1), 77, "VLLM::EngineCore", 90 << 30, None, orphan=True),),
+        remarks=("Type=notify",),
+    )
+    said = dict(lines(made))
+    assert "serving 3 requests" in said["stop"]
+    assert "1:28:00 to 1:34:00 (2 earlier loads)" in said["watch"]
+    assert "gives up after 4:42:00" in said["watch"]
+    assert "return to base.service (no earlier load is known)" in said["on failure"]
+    assert "its server is dead" in said["GPU"]
+    assert "speculation on" in said["prove"]
+    assert "/var/lib/specconsole/swaps.jsonl" in said["commit"]
+    assert "not known" in dict(lines(plan()))["stop"]
+
+
+def test_what_a_reboot_would_start() -> None:
+    assert "none of these" in reboot(plan())
+    enabled = (replace(BASE, state=replace(BASE.state, enabled="enabled")), NGRAM)
+    assert "would start base.service (enabled)" in reboot(plan(units=enabled))
+    both = (enabled[0], unit("eagle", enabled="enabled"), NGRAM)
+    assert "fight for the GPUs" in reboot(plan(units=both))
+
+
+def test_what_the_host_is_told_is_json_without_the_command_line() -> None:
+    told = json.loads(json.dumps(plan().to_json()))
+    assert told["target"]["speculates"] is True
+    assert told["back_to"]["seen"] == {"up": True, "invocation": "i" * 32}
+    assert told["target"]["seen"] == {"up": False, "invocation": ""}
+    assert "argv" not in json.dumps(told)
+    assert plan(choices=Choices(rollback=False)).to_json()["back_to"] is None
+
+
+def test_the_share_of_memory_that_a_command_asks_for() -> None:
+    assert utilization(["vllm", "serve", "m"]) == 0.9
+    assert utilization(["--gpu-memory-utilization", "0.95"]) == 0.95
+    assert utilization(["--gpu_memory_utilization=0.5"]) == 0.5
+    assert utilization(["--kv-cache-memory-bytes", "9"]) is None
+
+
+def test_why_it_cannot_be_done_now() -> None:
+    host = FakeHost()
+    good = systemd.blocks("LoadState=loaded\nType=exec\nKillMode=control-group")[0]
+
+    def why(action: str = "swap", target: Unit = NGRAM, seen: Look | None = None, load: str = "loaded") -> str:
+        block = {**good, "LoadState": [load]}
+        return "; ".join(
+            prepare.blockers(host, target, block, seen or Look(), action, sides((BASE, NGRAM), target, action))
+        )
+
+    assert why() == ""
+    assert "masked" in why(load="masked")
+    assert "runs already" in why(target=BASE, action="start")
+    assert "does not run" in why(target=NGRAM, action="stop")
+    assert "swap instead" in why(action="start")
+    assert "runs on this host already (abc)" in why(seen=Look(running="abc"))
+    assert "no room for the record" in why(seen=Look(record_free=100))
+    host.read_only = True
+    assert "reading only" in why()
+
+
+def test_settings_that_end_badly_are_said() -> None:
+    block = systemd.blocks("Type=notify\nTimeoutStartUSec=1min 30s\nKillMode=process\nNeedDaemonReload=yes")[0]
+    said = " ".join(prepare.remarks(block, Look(shm_free=1 << 20), "swap"))
+    for word in ("Type=notify", "1min 30s", "KillMode=process", "daemon-reload", "1.0 MiB free"):
+        assert word in said
+    assert prepare.remarks(block, Look(), "stop") == ()
+
+
+def test_holders_are_added_up_over_their_gpus() -> None:
+    def row(index: int, *holders: tuple[int, int | None, str | None]) -> dict[str, object]:
+        processes = [{"pid": pid, "name": "python", "memory": memory, "unit": name} for pid, memory, name in holders]
+        return {"index": index, "processes": processes}
+
+    seen = Look(
+        gpus=[row(0, (7, 5, None), (8, 9, "base.service")), row(1, (7, 6, None), (9, None, "base.service"))],
+        strays=[{"pid": 9, "start": 4, "unit": "base.service"}],
+    )
+    found = {one.pid: one for one in prepare.holders(seen, {"base.service"})}
+    assert (found[7].gpus, found[7].memory, found[7].orphan) == ((0, 1), 11, False)
+    assert 8 not in found, "it is of the unit that is stopped"
+    assert (found[9].memory, found[9].orphan) == (None, True)
+
+
+def test_sides_are_a_value() -> None:
+    assert Sides((), None, ()) == Sides((), None, ())
