@@ -21,6 +21,10 @@ VERBS: dict[str, str] = {
     "compare": "two benchmark runs side by side, and whether speculation pays",
     "breakeven": "when speculation pays, from plain numbers",
     "watch": "follow a start until it is ready or has failed",
+    "swap": "take a host from one unit to another, proven, with a way back",
+    "stop": "stop a unit and see that nothing of it is left",
+    "start": "start a unit and prove that it serves",
+    "restart": "stop a unit, start it again, and prove that it serves",
     "history": "loads and benchmark runs that this machine remembers",
     "doctor": "what the console can and cannot do on a host, and why",
 }
