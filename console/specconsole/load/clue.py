@@ -1,0 +1,160 @@
+"""What a log holds that may tell why a start failed, kept while it is read; pure, in bounded memory.
+
+A clue is one line: of a known failure, an exception, or a consequence. Which of them is the cause is decided when the
+start is over (`diagnose`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from specconsole.load.diagnosis import Number
+from specconsole.load.failure import Failure, Rank, compiled, number_of
+from specconsole.load.failures import CONSEQUENCES, FAILURES, HARMLESS, SUPPORT, SYSTEM
+from specconsole.logs.record import Kind, Level, LogRecord
+from specconsole.text import one_line
+
+KEPT = 60
+"""Clues that are kept; beyond, the oldest of those after the first `FIRST` give way."""
+FIRST = 30
+_LINE = 1000
+_LINES = 400
+AGAIN_S = 300.0
+"""A line that was looked at so shortly before, its digits left out, is not looked at again: errors come in floods."""
+SHAPES = 500
+_DIGITS = re.compile(r"\d+")
+EXCEPTION = re.compile(
+    r"(?:\[[\w.]+:\d+\] )?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Expired|Failure)\b(?::|$)"
+)
+"""The last line of a traceback."""
+FATAL = re.compile(
+    r"(?:EngineCore|WorkerProc) (?:failed to start|hit an exception|encountered a fatal error)|initialization failed"
+)
+"""The header of a traceback that ended a process."""
+_QUICK = re.compile(
+    r"[Ee]rror|[Ee]xception|[Ff]ail|[Kk]illed|[Tt]imed out|exceed|not found|No space|[Ii]nvalid|nsupported|not supported|"
+    r"Xid|left-over|status=2|terminated|[Ii]nsufficient|required|must be|out of memory|No available|mismatch|is lost|"
+    r"repeated too|no kernel image|Cannot|cannot|Watchdog|died|exited|Refused|refused|Segfault|Permission|weights missing"
+)
+"""A line without any of these is no clue; most of a log is passed by this one expression."""
+
+
+@dataclass(frozen=True)
+class Clue:
+    """One line that may tell why."""
+
+    line: str
+    """Clean, one line, at most 1,000 characters."""
+    at: float
+    process: str | None
+    level: Level
+    rank: Rank
+    failure: Failure | None = None
+    """None: an exception that no row knows."""
+    numbers: Mapping[str, Number] = field(default_factory=dict)
+    fatal: bool = False
+    """It stands in the message with which a process said that it ends."""
+    exception: bool = False
+    system: bool = False
+    """PID 1 or the kernel says it."""
+
+
+@dataclass(frozen=True)
+class Clues:
+    """All clues of one start so far."""
+
+    found: tuple[Clue, ...] = ()
+    support: Mapping[str, Mapping[str, Number]] = field(default_factory=dict)
+    """Numbers from other lines, by the failure that they belong to."""
+    looked: Mapping[int, float] = field(default_factory=dict)
+    """When lines of each shape were looked at last."""
+
+
+def read(clues: Clues, record: LogRecord) -> Clues:
+    """Take in one record of the start."""
+    if record.kind not in (Kind.LINE, Kind.SYSTEMD):
+        return clues
+    text = record.text
+    clues = _supported(clues, text)
+    if record.level < Level.WARNING and not _QUICK.search(text[: _LINE * 20]):
+        return clues
+    message = text[: _LINE * 80]
+    looked = dict(clues.looked)
+    lines = [line for line in _worth(message) if _is_new(line, record.at, looked)]
+    if not lines:
+        return clues
+    fatal = record.level >= Level.ERROR and bool(FATAL.search(text[:200]))
+    found = tuple(replace(seen, fatal=fatal) for line in lines if (seen := _clue(record, line, message)) is not None)
+    kept = (*clues.found, *found)
+    kept = kept if len(kept) <= KEPT else (*kept[:FIRST], *kept[FIRST - KEPT :])
+    return replace(clues, found=kept, looked=looked)
+
+
+def _is_new(line: str, at: float, looked: dict[int, float]) -> bool:
+    shape = hash(_DIGITS.sub("#", line[:_LINE]))
+    if at - looked.get(shape, -AGAIN_S) < AGAIN_S:
+        return False
+    if len(looked) >= SHAPES and shape not in looked:
+        del looked[next(iter(looked))]
+    looked[shape] = at
+    return True
+
+
+def harmless(line: str) -> str | None:
+    """What a line means that looks like a failure's and is none; None: it is no such line."""
+    return next((meaning for _, text, meaning in HARMLESS if compiled(text).search(line)), None)
+
+
+def _worth(message: str) -> list[str]:
+    """The lines of a message that can be clues: a traceback's frames are none."""
+    lines = [
+        line for line in message.splitlines() if line.strip() and not line.lstrip().startswith(('File "', "^", "~"))
+    ]
+    return lines if len(lines) <= _LINES else [*lines[: _LINES // 4], *lines[-_LINES * 3 // 4 :]]
+
+
+def _clue(record: LogRecord, line: str, message: str) -> Clue | None:
+    line = line[:_LINE]
+    exception = bool(EXCEPTION.match(line.strip()))
+    if not exception and record.level < Level.CRITICAL and harmless(line) is not None:
+        return None
+    if record.level < Level.WARNING and not exception and not _QUICK.search(line):
+        return None
+    system = record.kind is Kind.SYSTEMD
+    said = Clue(
+        one_line(line, _LINE),
+        record.at,
+        record.process,
+        record.level,
+        Rank.CONSEQUENCE,
+        None,
+        {},
+        exception=exception,
+        system=system,
+    )
+    follows = any(compiled(text).search(line) for text in CONSEQUENCES)
+    if follows and "exit code" not in line:  # a death that is told with its exit code says how
+        return said
+    for failure in (*SYSTEM, *FAILURES) if system or record.process is None else FAILURES:
+        if (numbers := failure.numbers(line, message)) is not None:
+            return replace(said, rank=failure.rank, failure=failure, numbers=numbers)
+    if follows:
+        return said
+    if exception or (record.level >= Level.ERROR and line == message.strip() and not FATAL.search(line)):
+        return replace(said, rank=Rank.WRAPPER)
+    return None
+
+
+def _supported(clues: Clues, text: str) -> Clues:
+    if len(text) > _LINE * 4:
+        return clues
+    for names, pattern in SUPPORT:
+        if found := compiled(pattern).search(text):
+            numbers = {name: number_of(name, value) for name, value in found.groupdict().items()}
+            known = dict(clues.support)
+            for name in names:
+                known[name] = {**known.get(name, {}), **numbers}
+            clues = replace(clues, support=known)
+    return clues

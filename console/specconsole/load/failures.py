@@ -1,0 +1,303 @@
+"""The failures of a start by what its log says; a table of data.
+
+From vLLM 0.6 to 0.33: its source, public reports and real failing starts. Order counts: of two rows that fit one line
+the first is taken. Of several templates the first whose numbers are known is said; ` || ` parts such forms of one advice.
+A group called …_word stays text, and is known without that ending. Texts are searched in one line, so that nothing depends on what stands around it.
+"""
+
+from __future__ import annotations
+
+from specconsole.load.failure import Failure, Rank, row
+
+_SPEC = {"affects": "speculative_only"}
+_UTIL = "raise --gpu-memory-utilization"
+
+FAILURES: tuple[Failure, ...] = (
+    # -- memory of the GPU --
+    row(
+        "kv_cache_too_small", "The KV cache does not fit",
+        r"To serve at least one request with the model\S* max\S* seq\S* len\S* \((?P<required_tokens>[\d,]+)\)[, (]+(?P<needed_gib>[\d.]+) Gi?B (?:of )?KV cache"
+        r".*?available KV cache memory \((?P<available_gib>[\d.]+) Gi?B\)(?:.*?estimated maximum model length is (?P<estimated_max_len>[\d,]+))?",
+        "One request of {required_tokens:,} tokens needs {needed_gib} GiB of KV cache; {available_gib} GiB are there.",
+        ("Start it with --max-model-len {estimated_max_len} or less.", f"Or {_UTIL}, if memory is free.",
+         "With pipeline parallelism the smallest stage decides: move layers off it (VLLM_PP_LAYER_PARTITION)."),
+        "--max-model-len {estimated_max_len}", phase="kv_cache",
+    ),
+    row(
+        "kv_cache_too_small", "The KV cache does not fit",
+        r"max seq len \((?P<required_tokens>[\d,]+)\) is larger than the maximum number of tokens that can be stored in KV cache \((?P<capacity_tokens>[\d,]+)\)",
+        "One request of {required_tokens:,} tokens does not fit into a KV cache of {capacity_tokens:,} tokens.",
+        ("Start it with --max-model-len {capacity_tokens} or less.", f"Or {_UTIL}.",
+         "Or turn on chunked prefill (--enable-chunked-prefill): it lowers the peak of activations, so that more is left."),
+        "--max-model-len {capacity_tokens}", phase="kv_cache",
+    ),
+    row(
+        "no_kv_memory", "Nothing is left for the KV cache", r"No available memory for the cache blocks",
+        "Weights, activations and graphs fill the whole budget of memory.",
+        (f"{_UTIL.capitalize()}.", "Or lower --max-num-batched-tokens or --max-num-seqs, or use a smaller drafter.",
+         "Or spread the model over more GPUs (--tensor-parallel-size)."), phase="kv_cache",
+    ),
+    row(
+        "gpu_memory_held", "Something else holds the GPU's memory",
+        r"Free memory on device(?: (?:cuda:)?(?P<gpu>\d+))? \((?P<free_gib>[\d.]+)/(?P<total_gib>[\d.]+) GiB\) on startup is less than desired GPU memory utilization \((?P<utilization>[\d.]+), (?P<desired_gib>[\d.]+) GiB\)",
+        "{free_gib} of {total_gib} GiB are free; {utilization} of it, {desired_gib} GiB, was asked for.",
+        ("Stop what holds the memory, or wait until it is gone; then start again.",
+         "Or start it with --gpu-memory-utilization {max_utilization_now} or less, if the other process is to stay."), phase="init",
+    ),
+    row(
+        "gpu_memory_changed", "Another process took or freed GPU memory meanwhile",
+        r"Error in memory profiling\. ?Initial free memory (?P<before_word>[\d.]+)(?: \w+)?, ?current free memory (?P<after_word>[\d.]+)",
+        ("Free memory went from {before} to {after} while vLLM measured it.",),
+        "Start it again when nothing else starts or stops on these GPUs.", phase="profile",
+    ),
+    row("gpu_memory_changed", "Another process took or freed GPU memory meanwhile", r"Error in memory profiling",
+        "Free memory changed while vLLM measured it.", "Start it again when nothing else starts or stops on these GPUs.", phase="profile"),
+    row(
+        "oom", "The GPU's memory is full",
+        r"CUDA out of memory occurred when warming up sampler with (?P<max_num_seqs>\d+) dummy requests",
+        "No memory was left to warm up the sampler with {max_num_seqs} requests.",
+        ("Start it with a --max-num-seqs below {max_num_seqs}, 64 for example.", "Or lower --gpu-memory-utilization or --max-num-seqs, so that more stays free beside the KV cache."),
+        "--max-num-seqs 64", phase="warmup",
+    ),
+    row(
+        "oom", "The GPU's memory is full",
+        r"CUDA out of memory\. ?Tried to allocate (?:(?P<tried_gib>[\d.]+) GiB|(?P<tried_mib>[\d.]+) MiB)(?:\. GPU (?P<gpu>\d+) has a total capacity of (?P<total_gib>[\d.]+) GiB)?",
+        ("{tried_gib} GiB more did not fit.",),
+        ("Start it with --kv-cache-memory={suggested_kv_cache_memory}, which vLLM worked out itself.",
+         "Start it with a --max-num-seqs below {max_num_seqs}, 64 for example.",
+         "Or lower --gpu-memory-utilization or --max-num-seqs, so that more stays free beside the KV cache."),
+        "--kv-cache-memory={suggested_kv_cache_memory}",
+    ),
+    row("oom", "The GPU's memory is full", r"NCCL error.*Failed to CUDA (?:calloc|malloc)|Failed to CUDA calloc",
+        "NCCL found no GPU memory left for its buffers.", "Lower --gpu-memory-utilization a little (0.93 where it was 0.95).", phase="init"),
+    row("oom", "The GPU's memory is full", r"CUDA error: out of memory|CUBLAS_STATUS_ALLOC_FAILED|CUDA out of memory|cudaErrorMemoryAllocation",
+        "An allocation on the GPU failed.", "Lower --gpu-memory-utilization or --max-num-seqs."),
+    # -- ports --
+    row(
+        "port_in_use", "A port of the ranks is taken",
+        r"server socket has failed to (?:listen|bind).*(?:EADDRINUSE|code: -98|[Aa]ddress already in use)|DistNetworkError.*EADDRINUSE",
+        "The rendezvous of the ranks found its port taken; the HTTP port is another one.",
+        ("Unset VLLM_PORT and MASTER_PORT, or choose free ones: changing --port does not help.", "Look at the range of ephemeral ports (net.ipv4.ip_local_port_range)."),
+        phase="init", facts={"scope": "distributed_init", "http_port_affected": False},
+    ),
+    row(
+        "port_in_use", "A port of the ranks is taken", r"\[?Errno 98\]?.*[Aa]ddress already in use|zmq\.error\.ZMQError: Address already in use",
+        "The rendezvous of the ranks found its port taken; the HTTP port is another one.",
+        "Unset VLLM_PORT and MASTER_PORT, or choose free ones: changing --port does not help.",
+        phase="init", within=r"get_open_port|TCPStore|rendezvous|init_process_group|ZMQError", facts={"scope": "distributed_init", "http_port_affected": False},
+    ),
+    row(
+        "port_in_use", "The port is taken",
+        r"\[?Errno (?:98|48)\]?(?: error while attempting to bind on address \('(?P<address_word>[^']*)', (?P<port>\d+)[^)]*\))?:?.{0,40}?[Aa]ddress already in use",
+        ("Another server has port {port}: vLLM binds it before it loads, and gave up at once.", "Another server has the port: vLLM binds it before it loads, and gave up at once."),
+        "Stop the other unit that has port {port}, or give this one another --port. || Stop the other unit, or give this one another --port.",
+        phase="config", facts={"scope": "http"},
+    ),
+    # -- shared memory, disks, files, limits --
+    row(
+        "shm_full", "Shared memory is full",
+        r"[Ee]rror while creating shared memory segment (?P<segment_word>\S+) \(size (?P<segment_bytes>\d+)\).*No space left",
+        "NCCL could not make {segment} of {segment_bytes:,} bytes.",
+        ("Remove what ended processes left there ({stale_segments} segments of nobody): /dev/shm/nccl-* and psm_*. || Remove what ended processes left there: /dev/shm/nccl-* and psm_* that nobody maps.",
+         "Or make it larger (mount -o remount,size=…, or the container's --shm-size)."), phase="init",
+    ),
+    row(
+        "shm_full", "Shared memory is full",
+        r"Insufficient space in /dev/shm(?: for (?P<for_word>[^:]+))?: (?P<required_mib>[\d.]+) MiB required, (?P<free_mib>[\d.]+) MiB free",
+        "{required_mib} MiB are needed there, {free_mib} MiB are free.",
+        ("Remove what ended processes left there: /dev/shm/nccl-* and psm_* that nobody maps.", "Or make it larger (--shm-size or --ipc=host for a container)."), phase="init",
+    ),
+    row("shm_full", "Shared memory is full", r"No space left on device.*(?:/dev/shm|/psm_|/nccl-)|(?:/dev/shm|/psm_|/nccl-).*No space left on device",
+        "A segment of shared memory could not be made.", ("Remove what ended processes left there: /dev/shm/nccl-* and psm_* that nobody maps.", "Or make it larger (--shm-size for a container).")),
+    row("disk_full", "The disk is full", r"\[Errno 28\] No space left on device(?:: '(?P<path_word>[^']+)')?|Disk quota exceeded",
+        ("There is no space left for {path}.", "There is no space left on the device."), "Make space, or point HF_HOME, VLLM_CACHE_ROOT or TMPDIR to another disk."),
+    row("too_many_files", "Too many open files", r"^(?!.*(?:ulimit of|can cause)).*\[Errno 24\] Too many open files", "The limit of open files was reached.", "Set LimitNOFILE=1048576 in the unit.", "LimitNOFILE=1048576"),
+    row("task_limit", "No more processes or threads are allowed", r"can't start new thread|Resource temporarily unavailable|pthread_create failed", "The kernel refused a new thread.", "Raise TasksMax= in the unit, or LimitNPROC=.", "TasksMax=infinity"),
+    row("host_memory", "The host's memory is full", r"\[Errno 12\] Cannot allocate memory|std::bad_alloc|DefaultCPUAllocator: (?:can't|not enough) .*memory|^MemoryError\b",
+        "An allocation in the host's memory failed.", ("Free memory on the host, or raise MemoryMax= of the unit.", "Lower --swap-space or --cpu-offload-gb.")),
+    row("not_permitted", "A file may not be used", r"PermissionError: \[Errno 13\] Permission denied(?:: '(?P<path_word>[^']+)')?",
+        ("The unit's user may not use {path}.", "The unit's user may not use a file."), "Give User= of the unit the rights, or point the path elsewhere (HF_HOME, VLLM_CACHE_ROOT)."),
+    # -- the model's files --
+    row("model_not_found", "The model is not there", r"HFValidationError: Repo id must (?:be in the form|use alphanumeric).*?: '(?P<model_word>[^']*)'",
+        "{model} is no folder of this host, and no name of a repository.", "Correct the model's path in the unit, or mount the disk it is on."),
+    row("model_not_found", "The model is not there", r"Invalid repository ID or local directory specified: '?(?P<model_word>[^'\s]+)", "{model} is no folder with a config, and no repository.", "Correct the model's path in the unit, or mount the disk it is on."),
+    row("model_not_found", "The model is not there", r"Cannot find the config file for '?(?P<model_word>[^'\s]+)|(?:Error: |^)(?P<path_word>\S{1,200}) does not appear to have a file named config\.json|Can't load the configuration of '(?P<name_word>[^']+)'",
+        ("No config of {model} was found.", "No config was found at {path}.", "No config of {name} was found."), "Correct the model's path in the unit, or mount the disk it is on."),
+    row("model_not_permitted", "The hub does not give out the model", r"GatedRepoError|401 Client Error|403 Client Error|is not a local folder and is not a valid model identifier|RepositoryNotFoundError",
+        "The model is gated, private or misspelt.", "Give the unit a token that may read it (HF_TOKEN), or load it from a folder."),
+    row("hub_unreachable", "The hub cannot be reached", r"LocalEntryNotFoundError|offline mode is enabled|OfflineModeIsEnabled|(?:Max retries exceeded|NameResolutionError|Temporary failure in name resolution|ConnectTimeout).*",
+        "Files are missing on this host, and the hub does not answer.", "Fetch the model before the start, or give the unit its path and HF_HUB_OFFLINE=1."),
+    row("checkpoint_broken", "A file of the checkpoint is broken", r"SafetensorError|HeaderTooLarge|InvalidHeaderDeserialization|MetadataIncompleteBuffer|invalid load key|PytorchStreamReader failed",
+        "A shard cannot be read: cut, or a pointer in place of the file (git-lfs).", "Compare the shards' sizes with the hub's, and fetch the broken one again.", phase="weights"),
+    row("mtp_weights_missing", "The checkpoint has no layer for MTP", r"MTP speculative decoding layer (?P<layer>\d+) weights missing from checkpoint",
+        "Layer {layer} for multi-token prediction is not in this checkpoint; quantised ones often leave it out.", "Use the baseline unit, another method (ngram, eagle3), or a checkpoint with the layer.", phase="weights", facts=_SPEC),
+    row("no_safetensors", "The folder holds no weights", r"Cannot find any model weights with|No (?:safetensors|\.bin|model) (?:files|weights) (?:were )?found", "The model's folder has no weights.", "Look whether the download was finished.", phase="weights"),
+    row("trust_remote_code", "The model brings code of its own", r"trust_remote_code=True|--trust-remote-code", "Its configuration is code, which may only run when allowed.", "Add --trust-remote-code, if you trust where the model comes from.", "--trust-remote-code", within=r"Error|error"),
+    # -- arguments --
+    row("max_len_over_config", "The asked length is above the model's",
+        r"[Uu]ser-specified max_model_len \((?P<required_tokens>[\d,]+)\) is greater than the derived max_model_len \(\w+=(?P<derived_tokens>\d+)",
+        "{required_tokens:,} tokens were asked for; the model was made for {derived_tokens:,}.", "Start it with --max-model-len {derived_tokens} or less.", "--max-model-len {derived_tokens}", phase="config"),
+    row("spec_lookup_range", "The n-gram range is the wrong way round", r"prompt_lookup_min=(?P<lookup_min>\d+) must be <= prompt_lookup_max=(?P<lookup_max>\d+)",
+        "prompt_lookup_min {lookup_min} is above prompt_lookup_max {lookup_max}.", "Set prompt_lookup_min to {lookup_max} or less in --speculative-config.", phase="config", facts=_SPEC),
+    row("spec_tokens_missing", "The number of drafted tokens is missing", r"num_speculative_tokens must be provided", "The drafter does not say how many tokens to draft.", "Add num_speculative_tokens to --speculative-config.", phase="config", facts=_SPEC),
+    row("spec_model_missing", "The drafter is missing", r"num_speculative_tokens was provided but without speculative model", "A number of tokens is given, and neither model nor method.", "Add method or model to --speculative-config.", phase="config", facts=_SPEC),
+    row("spec_tokens_multiple", "The number of drafted tokens does not fit the model", r"num_speculative_tokens:?=?(?P<k>\d+) must be divisible by n_predict=(?P<n_predict>\d+)",
+        "{k} is no multiple of the {n_predict} that the model predicts at once.", "Set num_speculative_tokens to a multiple of {n_predict}.", phase="config", facts=_SPEC),
+    row("spec_parallel", "The drafter's parallelism does not fit", r"draft_tensor_parallel_size=(?P<draft_tp>\S+) cannot be other value than 1 or target", "A drafter runs on one GPU or on all of the target's.", "Set draft_tensor_parallel_size to 1 or to the target's.", phase="config", facts=_SPEC),
+    row("spec_parallel", "The drafter's parallelism does not fit", r"'tensor_parallel_size' is not a valid argument", "In --speculative-config it is called draft_tensor_parallel_size.", "Rename tensor_parallel_size to draft_tensor_parallel_size.", phase="config", facts=_SPEC),
+    row("drafter_vocabulary", "The drafter has another vocabulary", r"Target and draft model should have the same vocabulary size", "Target and drafter do not share a vocabulary.", "Use a drafter that was made for this model, or the baseline unit.", facts=_SPEC),
+    row("spec_method_unknown", "This version does not know the method", r"(?:Unsupported speculative method|Unknown speculative decoding method): ?'?(?P<method_word>[^'\s]+)", "{method} is not known to this version of vLLM.", "Use another method, or a version that knows it.", phase="config", facts=_SPEC),
+    row("eagle3_unsupported", "EAGLE-3 does not go with this model here", r"[Ee]agle-?3 is only supported for|EAGLE-3 speculative decoding requires the language model to support",
+        "This version runs EAGLE-3 with other models only (Kimi-K2.5 from 0.18.0 on).", "Upgrade vLLM, or use the baseline unit or ngram meanwhile.", facts=_SPEC),
+    row("suffix_needs_package", "Suffix decoding needs another package", r"Arctic Inference is required for suffix decoding", "arctic-inference is not installed.", "Install arctic-inference==0.1.1 beside vLLM, or use ngram.", facts=_SPEC, phase="config"),
+    row("unsupported_combination", "Speculation does not go with data parallelism here", r"Prometheus metrics with Spec Decoding with >1 EngineCore",
+        "This version cannot count speculation over several engines; 0.10.2 can.", ("Upgrade to 0.10.2 or later.", "Or run one engine (--data-parallel-size 1), or --disable-log-stats, which gives up all metrics."),
+        phase="config", facts={"features": "data_parallel, speculative_decoding", "fixed_in": "0.10.2", **_SPEC}),
+    row("unsupported_combination", "Speculation does not go with pipeline parallelism here", r"[Ss]peculative decoding is (?:currently )?incompatible with pipeline parallelism|with pipeline parallel is not supported",
+        "This version does not draft over pipeline stages.", "Use tensor parallelism alone, or the baseline unit.", facts={"features": "pipeline_parallel, speculative_decoding", **_SPEC}),
+    row("unsupported_combination", "Speculation does not go with async scheduling here", r"speculative decoding is not supported with async scheduling|async scheduling is only supported with EAGLE/MTP",
+        "This version schedules asynchronously only without this method.", "Remove --async-scheduling.", phase="config", facts={"features": "async_scheduling, speculative_decoding", **_SPEC}),
+    row("unsupported_combination", "Speculation does not go with the V0 engine", r"Speculative decoding is not supported on vLLM V0", "The V0 engine of this version does not draft.", "Remove VLLM_USE_V1=0.", phase="config", facts={"features": "v0_engine, speculative_decoding", **_SPEC}),
+    row("heads_not_divisible", "The model cannot be split so", r"Total number of attention heads \((?P<heads>\d+)\) must be divisible by tensor parallel size \((?P<tp>\d+)\)", "{heads} attention heads do not divide into {tp} parts.", "Choose a --tensor-parallel-size that divides {heads}.", phase="config"),
+    row("too_few_gpus", "There are too few GPUs", r"(?:World size \((?P<wanted>\d+)\) is larger than the number of available GPUs \((?P<there>\d+)\)|number of required GPUs exceeds the total number of available GPUs|invalid device ordinal)",
+        ("{wanted} GPUs are needed, {there} are there.", "More GPUs are needed than are visible."), "Lower --tensor-parallel-size, or look at CUDA_VISIBLE_DEVICES.", phase="init"),
+    row("dropped_option", "An option is not known to this version", r"error: unrecognized arguments: (?P<arguments_word>.+)", "vLLM does not know {arguments}.", "Remove or rename it; speculation is given by --speculative-config since 0.8.3.", phase="config"),
+    row("bad_option", "An option's value is wrong", r"error: argument (?P<option_word>\S+?):? (?P<why_word>.+)", "{option}: {why}", "Correct it in the unit's ExecStart.", phase="config"),
+    row("bad_option", "An option's value is wrong", r"invalid (?P<option_word>(?:tool call|reasoning) parser): (?P<why_word>.+)", "{option}: {why}", "Choose one of those that are listed.", phase="config"),
+    row("bad_configuration", "The configuration is not valid", r"^\s*Value error, (?P<why_word>.+?)(?: \[type=.*)?$", "{why}", "Correct it in the unit's ExecStart.", phase="config"),
+    row("bad_configuration", "The configuration is not valid", r"\b(?P<count>\d{1,6}) validation errors? for (?P<config_word>\w+)", "{config} does not accept what was given.", "Correct it in the unit's ExecStart.", phase="config", rank=Rank.WRAPPER),
+    row("unsupported_model", "This version does not know the model", r"Model architectures \[(?P<architecture_word>[^\]]+)\] (?:are not supported|failed to be inspected)", "{architecture} is not known to this version of vLLM.", "Upgrade vLLM (Kimi-K2.5 needs 0.16.0 or later).", phase="config"),
+    row("unsupported_model", "transformers does not know the model", r"model of type `(?P<architecture_word>[^`]+)` but Transformers does not recognize", "{architecture} is not known to the installed transformers.", "Upgrade transformers and vLLM together.", phase="config"),
+    row("quantization_unknown", "The quantisation is not known", r"Unknown quantization method: '?(?P<method_word>[^'\s.]+)", "{method} is not known to this version of vLLM.", "Upgrade vLLM, or take another checkpoint.", phase="config"),
+    row("quantization_unsupported", "The quantisation does not run on this GPU", r"is not supported for the current GPU\. Minimum capability:? ?(?P<needed_word>[\d.]+)", "It needs a GPU of capability {needed}.", "Take a checkpoint in another format.", phase="config"),
+    row("no_attention_backend", "No attention kernel fits", r"No valid attention backend found", "No backend takes this model, cache type and GPU together.", "Drop --kv-cache-dtype fp8, or choose a backend from the reasons given (--attention-backend).", phase="init"),
+    # -- compilers and kernels --
+    row("jit_toolchain_too_old", "The CUDA toolkit is too old for this GPU", r"FlashInfer requires GPUs with sm75 or higher",
+        ("The text misleads: the GPU ({gpu_arch}) is new enough; the toolkit {toolkit} does not know it.", "The text misleads: on a newer GPU it means that the local CUDA toolkit does not know it."),
+        ("Start it with VLLM_USE_FLASHINFER_SAMPLER=0.", "Or install a CUDA toolkit of 12.9 or later."), "VLLM_USE_FLASHINFER_SAMPLER=0", phase="warmup"),
+    row("jit_toolchain_too_old", "The CUDA toolkit is too old for this GPU", r"nvcc fatal\s*: Unsupported gpu architecture '(?P<gpu_arch>[^']+)'|ptxas (?:fatal|error).*?(?P<arch_word>sm_\w+)", ("It cannot compile for {gpu_arch}.", "It cannot compile for {arch}."), "Install a newer CUDA toolkit (12.9 or later for sm_120), or point CUDA_HOME to it."),
+    row("jit_toolchain_too_old", "The compiler for GPU code does not fit", r"PTXASError|Internal Triton PTX codegen error|provided PTX was compiled with an unsupported toolchain", "Triton's ptxas or the driver is older than the code it is given.", "Upgrade the driver, or set TRITON_PTXAS_PATH to a newer ptxas."),
+    row("jit_build_failed", "A kernel could not be compiled: no nvcc", r"(?:^|: )(?P<program_word>\S{0,200}nvcc): (?:command )?not found|No such file or directory: '(?P<path_word>[^']*nvcc)'|Could not find nvcc|CUDA_HOME environment variable is not set",
+        ("{program} is not there; a unit's PATH and CUDA_HOME differ from those of a login.", "{path} is not there; a unit's PATH and CUDA_HOME differ from those of a login.", "nvcc was not found; a unit's PATH and CUDA_HOME differ from those of a login."),
+        ("Set Environment=CUDA_HOME=… and PATH in the unit, or install the CUDA toolkit.", "Or start it with VLLM_USE_FLASHINFER_SAMPLER=0, if it is FlashInfer's sampler."), "VLLM_USE_FLASHINFER_SAMPLER=0", phase="warmup", facts={"detail": "nvcc_not_found"}),
+    row("jit_build_failed", "A kernel could not be compiled: no ninja", r"ninja: (?:command )?not found|No such file or directory: '(?P<path_word>[^']*ninja)'|Ninja is required to load", "ninja is not in the unit's PATH.", "Install ninja beside vLLM, or add its folder to PATH in the unit.", phase="warmup", facts={"detail": "ninja_not_found"}),
+    row("jit_build_failed", "A kernel could not be compiled: no C compiler", r"Failed to find C compiler|(?:gcc|g\+\+|cc1plus|c\+\+): (?:command )?not found", "There is no C compiler in the unit's PATH.", "Install gcc and g++, or set CC in the unit.", facts={"detail": "compiler_not_found"}),
+    row("jit_build_failed", "A kernel could not be compiled: a header is missing", r"fatal error: (?P<header_word>\S+\.h\S*): No such file", "{header} is missing.", "Install the header's package (python3-dev for Python.h, the CUDA toolkit for cuda's).", facts={"detail": "header_missing"}),
+    row("jit_build_failed", "A kernel could not be compiled", r"ninja: build stopped|Ninja build failed|Error building extension '?(?P<extension_word>[^'\s:]*)|CalledProcessError: Command .*(?:nvcc|ninja|gcc)", "The compiler's own message stands before this line.", "Read the lines before it; a unit's PATH and CUDA_HOME differ from those of a login.", rank=Rank.WRAPPER),
+    row("no_kernel_image", "This build has no code for this GPU", r"no kernel image is available for execution on the device", "The wheel was not compiled for this GPU.", "Install a build that has its architecture (sm_120 needs vLLM 0.9.2 or later on CUDA 12.8)."),
+    row("module_missing", "A Python package is missing", r"ModuleNotFoundError: No module named '(?P<module_word>flashinfer[^']*)'", "{module} is not installed, and the sampler or attention needs it.", ("Start it with VLLM_USE_FLASHINFER_SAMPLER=0.", "Or install flashinfer-python beside vLLM."), "VLLM_USE_FLASHINFER_SAMPLER=0"),
+    row("module_missing", "A Python package is missing", r"ModuleNotFoundError: No module named '(?P<module_word>[^']+)'", "{module} is not installed.", "Install it beside vLLM, and look whether ExecStart uses the right environment."),
+    row("broken_install", "A library does not fit", r"ImportError: (?P<library_word>\S+?\.so[\d.]*): (?P<why_word>undefined symbol\S*|cannot open shared object file)", "{library}: {why}", "Reinstall vLLM and torch together in a fresh environment; LD_LIBRARY_PATH may lead elsewhere."),
+    # -- driver and GPU --
+    row("fabric_not_ready", "The NVSwitch fabric is not up", r"Error (?P<cuda_error>802): system not yet initialized|(?P<code_word>cudaErrorSystemNotReady)", "CUDA gave error 802: the fabric manager has not finished.", ("Look at nvidia-fabricmanager (systemctl status), and start again once Fabric State is Completed.", "If it stays so for five minutes, reboot the node."), phase="config", facts={"cuda_error": 802}),
+    row("driver_library_mismatch", "Driver and library differ", r"[Dd]river/library version mismatch", "The driver's library was upgraded under the running kernel module; new starts fail until it is loaded anew.", "Reboot, or reload the nvidia modules when nothing uses them."),
+    row("driver_not_loaded", "The NVIDIA driver does not answer", r"couldn't communicate with the NVIDIA driver|NVML: Driver Not Loaded", "The kernel module is not loaded.", "Load it (modprobe nvidia), or reboot after a kernel update."),
+    row("driver_too_old", "The NVIDIA driver is too old", r"CUDA driver version is insufficient|driver on your system is too old|forward compatibility was attempted on non supported HW|cudaErrorInsufficientDriver|Error 80[34]", "The driver is older than the CUDA that vLLM was built for.", "Upgrade the driver, or install a vLLM built for an older CUDA."),
+    row("gpu_lost", "A GPU is lost", r"GPU is lost|fallen off the bus|Unable to (?:determine|detect) the device handle for GPU ?(?P<pci_word>[\w:.]+)?", ("GPU {pci} does not answer any more.", "A GPU does not answer any more."), "Look for Xid 79 in dmesg; reboot the node, and have the card looked at if it comes back."),
+    row("no_gpu", "No GPU is visible", r"No CUDA GPUs are available|no CUDA-capable device is detected|Failed to infer device type|libcuda\.so\.1: cannot open shared object file", "vLLM found no GPU to run on.", "Look at nvidia-smi, CUDA_VISIBLE_DEVICES and DevicePolicy= of the unit."),
+    row("gpu_error", "The GPU stopped with an error", r"(?:CUDA error|CUDA Error): (?P<what_word>an illegal memory access|uncorrectable ECC error|device-side assert|unspecified launch failure|misaligned address|illegal instruction|device kernel image is invalid|unknown error|hardware stack error)[^.]*", "CUDA says: {what}.", ("Look for an Xid in dmesg.", "Start it with CUDA_LAUNCH_BLOCKING=1 to see which kernel it is."), "CUDA_LAUNCH_BLOCKING=1"),
+    # -- processes that wait for one another --
+    row("ready_deadline", "The engines were not ready in time", r"Timed out waiting for engine core processes to start.*?Waited (?P<waited_s>\d+) ?s", "The API servers gave up after {waited_s} s; a long load needs longer, and more than one API server (or data parallelism) starts that clock at once.",
+        ("Set VLLM_ENGINE_READY_TIMEOUT_S to more than the load takes, 7200 for example.", "Or start one API server (--api-server-count 1), which waits without a deadline."), "VLLM_ENGINE_READY_TIMEOUT_S=7200"),
+    row("ready_deadline", "The engines were not ready in time", r"Timed out waiting for engine(?:s| core processes?) to (?:send ?initial message|start)", "The API servers gave up waiting for the engines.",
+        ("Set VLLM_ENGINE_READY_TIMEOUT_S to more than the load takes, 7200 for example (0.14.0 and later).", "Or start one API server (--api-server-count 1), which waits without a deadline."), "VLLM_ENGINE_READY_TIMEOUT_S=7200"),
+    row("gloo_timeout", "The ranks do not reach one another", r"gloo.*Timed out waiting (?P<timeout_ms>\d+)ms|[Gg]loo connectFullMesh failed|gloo.*Connection (?:closed|refused|reset)", ("gloo waited {timeout_ms:,} ms for another rank of this start.", "gloo lost another rank of this start."),
+        ("Set GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME to the interface that joins the ranks (lo on one host).", "For a container: --network host."), phase="init"),
+    row("nccl_timeout", "A collective never came back", r"Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=\d+, OpType=(?P<operation_word>\w+).*?Timeout\(ms\)=(?P<timeout_ms>\d+)", "{operation} waited {timeout_ms:,} ms for a rank that is lost or stuck.", ("Look for the rank that failed first, in this log and in dmesg.", "Start it with NCCL_P2P_DISABLE=1 and --disable-custom-all-reduce to rule the path between the GPUs out."), "NCCL_P2P_DISABLE=1"),
+    row("nccl_error", "NCCL failed", r"NCCL error(?:: | in: )(?P<what_word>[^\n(]+)|ncclSystemError|ncclInternalError|ncclUnhandledCudaError", ("NCCL says: {what}", "NCCL failed without saying why."), ("Start it with NCCL_DEBUG=WARN to see why.", "Look at /dev/shm and, over InfiniBand, at LimitMEMLOCK=."), "NCCL_DEBUG=WARN", rank=Rank.WRAPPER),
+    row("rpc_timeout", "A worker did not answer in time", r"RPC call to (?P<method_word>\w+) timed out", "{method} did not return within VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS (300).", ("Look whether a collective hangs: GPUs at 100 % and idle power.", "Or raise VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS, if it compiles for so long."), "VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS=1200"),
+    row("crashed", "A process crashed", r"Fatal Python error: (?P<what_word>.+)|!!!!!!! Segfault encountered|double free or corruption", ("Python says: {what}", "It crashed in native code."), "Look at its core with coredumpctl, and at dmesg for an Xid."),
+    row("worker_killed", "A worker was killed", r"[Ww]orker proc(?:ess)? (?P<who_word>\S+) died unexpectedly.*\(exit code:? (?P<exit_status>-9)\)", "{who} got SIGKILL: the OOM killer, or somebody's hand.", "Look at dmesg for \"Killed process\"; the host needs more memory, or MemoryMax= of the unit is too low.", rank=Rank.WRAPPER),
+    row("crashed", "A worker crashed", r"[Ww]orker proc(?:ess)? (?P<who_word>\S+) died unexpectedly.*\(exit code:? (?P<exit_status>-(?:11|6|7|4|8))\)", "{who} ended by signal {exit_status}.", "Look at its core with coredumpctl, and at dmesg for an Xid.", rank=Rank.WRAPPER),
+    row("terminated", "It was stopped from outside", r"KeyboardInterrupt: terminated|^SystemExit: 143", "Somebody sent SIGTERM while it loaded: systemd's time limit, a probe, or a hand. It is no crash.", "Look who stops it, and raise the time limit of starts (TimeoutStartSec=infinity).", "TimeoutStartSec=infinity", facts={"killed_by": "external SIGTERM"}, rank=Rank.WRAPPER),
+)  # fmt: skip
+
+SYSTEM: tuple[Failure, ...] = (
+    row("host_oom", "The host ran out of memory", r"(?:Out of memory|oom-kill|Memory cgroup out of memory).*?Killed process (?P<pid>\d+) \((?P<program_word>[^)]*)\)(?:.*?anon-rss:(?P<rss_kib>\d+)kB)?", "The kernel's OOM killer ended {program} (pid {pid}).",
+        ("Free memory on the host, or raise MemoryMax= of the unit.", "Lower --swap-space or --cpu-offload-gb; prefetching loaders need the checkpoint's size in memory.")),
+    row("host_oom", "The host ran out of memory", r"killed by the OOM killer|Failed with result 'oom-kill'", "The kernel's OOM killer ended a process of the unit.", ("Free memory on the host, or raise MemoryMax= of the unit.", "Lower --swap-space or --cpu-offload-gb; prefetching loaders need the checkpoint's size in memory.")),
+    row("gpu_fault", "The GPU had a fault", r"NVRM: Xid \(PCI:(?P<pci_word>[^)]*)\): (?P<xid>\d+)", "The driver reports Xid {xid} on {pci}.", "Start again; if it comes back, drain the node and have the card looked at."),
+    row("start_timeout", "systemd's time limit ended the start", r"start(?:-post|-pre)? operation timed out|Failed with result 'timeout'", "TimeoutStartSec= is shorter than the load takes: the limit, no fault of vLLM, ended it.", ("Set TimeoutStartSec=infinity.", "vLLM never tells systemd that it is ready: Type=exec, not Type=notify."), "TimeoutStartSec=infinity"),
+    row("start_limit", "systemd refuses to start it again", r"Start request repeated too quickly|Failed with result 'start-limit-hit'", "Too many starts failed in a short time; the cause is in the starts before.", ("Mend the cause, then: systemctl reset-failed.", "Set StartLimitIntervalSec= to several times a load.")),
+    row("leftover_process", "A process of the last run is still there", r"Found left-over process (?P<pid>\d+) \((?P<program_word>[^)]*)\)", "{program} (pid {pid}) did not end with the last run; it still holds its memory.", ("Do not wait for this start: stop it, end pid {pid}, and start again.", "If the process does not die (state D or R in the driver), only a reboot helps."), phase="config", facts={"swap_safe": False, "predicts": "gpu_memory_held"}, rank=Rank.WRAPPER),
+    row("bad_unit", "systemd could not run the command", r"status=(?P<exit_status>2[0-4]\d)/(?P<step_word>[A-Z_]+)", "systemd failed at the step {step} ({exit_status}).", "Look at what the unit's file says of it: the path in ExecStart=, WorkingDirectory=, User=."),
+)  # fmt: skip
+"""What PID 1 and the kernel say."""
+
+CONSEQUENCES: tuple[str, ...] = (
+    r"Engine core initialization failed",
+    r"WorkerProc initialization failed",
+    r"See (?:root cause|stack trace)",
+    r"EngineDeadError",
+    r"EngineCore (?:failed to start|encountered)",
+    r"WorkerProc (?:failed to start|hit an exception)",
+    r"died unexpectedly",
+    r"exited unexpectedly",
+    r"Parent process exited",
+    r"[Ff]atal signal from worker",
+    r"\[shutdown\]",
+    r"AsyncLLM output_handler failed",
+    r"destroy_process_group",
+    r"leaked (?:shared_memory|semaphore|\w{1,40} objects)",
+    r"nanobind: leaked",
+    r"ConnectionResetError|BrokenPipeError|EOFError|ContextTerminated|IncompleteReadError|CancelledError",
+    r"should dump.{0,40}TCPStore|recvValue failed|Broken pipe",
+    r"Exception ignored (?:in|while)",
+    r"Process SpawnProcess-\S+:$",
+)
+"""What follows from a failure; never its cause."""
+
+HARMLESS: tuple[tuple[str, str, str], ...] = (
+    ("memory_report", r"Free memory on device .* on startup\. Desired GPU memory utilization is", "how the memory is divided, no failure"),
+    ("port_report", r"port \S+ is used by process", "printed when it stops; no conflict"),
+    ("shm_notice", r"No available (?:shared memory broadcast )?block found", "the engine waits for its workers, as in any long step"),
+    ("ulimit", r"Found ulimit of \S+ and failed to automatically increase", "a low limit of open files, which may matter under load"),
+    ("capture_hint", r"out-of-memory error occurs during cudagraph capture|unexpected consequences if the model is not static", "a hint that is always printed"),
+    ("allreduce", r"Custom allreduce is disabled|SymmMemCommunicator: .* not supported|custom all-?reduce kernel because it is not supported", "expected on PCIe"),
+    ("ignorable", r"error message .{0,120}can be ignored", "says of itself that it can be ignored"),
+    ("no_cuda_here", r"Failed to import from vllm\._\w+ with|Triton is installed, but doesn't include", "a part for another platform"),
+    ("deprecated", r"(?:is|are) deprecated|DeprecationWarning|FutureWarning", "a change to come"),
+    ("engine_wait", r"Waiting for \d+ (?:local|core engine)", "a heartbeat"),
+)  # fmt: skip
+"""Lines whose words look like a failure's; with what they mean."""
+
+SUPPORT: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("kv_cache_too_small",), r"kv_cache_size=(?P<kv_cache_gib>[\d.]+)GiB"),
+    (("kv_cache_too_small",), r"# GPU blocks: (?P<gpu_blocks>\d+)"),
+    (("kv_cache_too_small",), r"Maximum concurrency for [\d,]+ tokens per request: (?P<max_concurrency>[\d.]+)x"),
+    (("kv_cache_too_small", "oom"), r"Available KV cache memory: (?P<available_kv_gib>[\d.]+) GiB"),
+    (("port_in_use",), r"\bport[=:'\" ]+(?P<port>\d{2,5})\b"),
+    (("port_in_use",), r"Starting vLLM (?:API )?server.* on https?://\S*?:(?P<port>\d{2,5})"),
+    (("oom",), r"`--kv-cache-memory=(?P<suggested_kv_cache_memory>\d+)` \([\d.]+ GiB\) to fit"),
+    (("oom",), r"[Cc]urrent kv cache memory in use is (?P<kv_in_use_gib>[\d.]+) GiB"),
+)
+"""Lines before a failure that hold more of its numbers, by the failure's name."""
+
+EXIT_STATUS: dict[int, str] = {
+    200: "the folder in WorkingDirectory= is not there",
+    203: "the program in ExecStart= is not there or may not be run",
+    205: "a limit (Limit…=) could not be set",
+    209: "standard output could not be opened (StandardOutput=)",
+    216: "the group in Group= is not there",
+    217: "the user in User= is not there",
+    218: "capabilities could not be set",
+    219: "the control group could not be set up",
+    226: "a name space could not be set up (a path in ReadWritePaths= or BindPaths= is not there)",
+    243: "credentials could not be loaded",
+}
+"""systemd's own exit statuses, before the program runs."""
+
+RESULTS: dict[str, tuple[str, str, str, str]] = {
+    "oom-kill": ("host_oom", "The host ran out of memory", "The kernel's OOM killer ended a process of the unit.", "Free memory on the host, or raise MemoryMax= of the unit."),
+    "timeout": ("start_timeout", "systemd's time limit ended the start", "A time limit of systemd ended it (TimeoutStartSec= or TimeoutStopSec=).", "Set TimeoutStartSec=infinity."),
+    "watchdog": ("watchdog", "systemd's watchdog ended it", "WatchdogSec= is set, and vLLM never answers it.", "Remove WatchdogSec= from the unit."),
+    "protocol": ("wrong_type", "The unit's Type= does not fit", "systemd waited for a message that vLLM never sends.", "Set Type=exec."),
+    "start-limit-hit": ("start_limit", "systemd refuses to start it again", "Too many starts failed in a short time; the cause is in the starts before.", "Mend the cause, then: systemctl reset-failed."),
+    "resources": ("resources", "systemd could not set it up", "systemd could not prepare what the unit needs.", "Look at systemctl status of the unit."),
+    "exec-condition": ("exec_condition", "Its ExecCondition= said no", "systemd did not start it since ExecCondition= failed.", "Look at what ExecCondition= asks for."),
+    "core-dump": ("crashed", "It crashed", "The main process dumped core.", "Look at it with coredumpctl, and at dmesg for an Xid."),
+    "signal": ("killed", "It was killed", "A signal ended the main process.", "Look at dmesg and at who is logged in: no line of its own says why."),
+    "exit-code": ("unknown_error", "It ended with an error", "The log holds no line that says why.", "Start it by hand with VLLM_LOGGING_LEVEL=DEBUG."),
+    "success": ("exited", "It ended by itself", "It exited with 0, though nobody asked it to stop.", "Look at the lines before its end; Restart=always would start it again, on-failure does not."),
+}  # fmt: skip
+"""systemd's Result where the log tells nothing: name, title, what happened, what to do."""
