@@ -63,13 +63,12 @@ def ended(
     spans, vacated = _standing(load.spans, phase)
     if spans is None:
         return load
-    now = spans[-1] if spans else None
-    if now is None or now.phase is not phase:
-        if enters:
-            start = at - took if took is not None else None
-            spans = _opened(load, spans, phase, at, begins=False, start=start, vacated=vacated)
-        elif now is None:
-            return replace(load, spans=tuple(_next(load, spans, phase, at)))
+    if not spans and not enters and expected is None:
+        return replace(load, spans=tuple(_next(load, spans, phase, at)))
+    if not spans or (spans[-1].phase is not phase and (enters or vacated is not None)):
+        start = at - took if took is not None else None
+        entered = phase if enters or phase is not Phase.DRAFTER else Phase.POST
+        spans = _opened(load, spans, entered, at, begins=False, start=start, vacated=vacated)
     now = spans[-1]
     ranks = now.ranks if not rank or rank in now.ranks else (*now.ranks, rank)
     waits = expected is not None and len(ranks) < expected
@@ -105,10 +104,10 @@ def _settled(load: LoadTimeline, phase: Phase) -> Phase:
     return phase
 
 
-def _standing(before: tuple[Span, ...], phase: Phase) -> tuple[list[Span] | None, float | None]:
+def _standing(before: tuple[Span, ...], phase: Phase) -> tuple[list[Span] | None, Span | None]:
     """The spans without those that were only presumed and that this phase contradicts; None: the phase is over.
 
-    Second: when a presumed phase that never came would have begun, which is when this one did.
+    Second: a presumed phase that never came, whose time belongs to what came in its place.
     """
     spans = list(before)
     sure = max((place for place, span in enumerate(spans) if span.confirmed), default=-1)
@@ -117,10 +116,10 @@ def _standing(before: tuple[Span, ...], phase: Phase) -> tuple[list[Span] | None
     vacated = None
     while len(spans) - 1 > sure and spans[-1].phase is not phase:
         skipped = spans[-1].phase.order < phase.order
-        if skipped and spans[-1].phase not in OPTIONAL:
-            break
+        if skipped and (spans[-1].phase not in OPTIONAL or spans[-1].phase is Phase.WARMUP):
+            break  # a warm-up is presumed only where there is no capture, and then it is silent
         gone = spans.pop()
-        vacated = gone.start if skipped else None
+        vacated = gone if skipped else None
     return spans, vacated
 
 
@@ -132,7 +131,7 @@ def _opened(
     *,
     begins: bool,
     start: float | None,
-    vacated: float | None,
+    vacated: Span | None,
 ) -> list[Span]:
     if not spans and phase is Phase.CONFIG:
         return [Span(phase, load.started)]
@@ -142,7 +141,11 @@ def _opened(
     if start is not None:
         start, begun = max(start, _earliest(spans)), Certainty.TIMED
     elif vacated is not None:
-        start, begun = vacated, Certainty.PRESUMED
+        between = [p for p in load.plan if vacated.phase.order < p.order < phase.order and p not in OPTIONAL]
+        start, begun = vacated.start, Certainty.PRESUMED
+        if between:
+            spans = [*spans, Span(between[0], start, begun=begun)]
+            start = at
     elif begins or spans:
         start = at
     else:

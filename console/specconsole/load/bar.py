@@ -97,4 +97,4 @@ def _elapsed(found: re.Match[str], done: int, total: int) -> float | None:
     if done < total or rate <= 0:
         return float(seconds)
     exact = total * rate if found["per"] == "s/" else total / rate
-    return exact if seconds <= exact < seconds + 1 else seconds + 0.5
+    return min(max(exact, seconds), seconds + 1.0) if seconds - 1 < exact < seconds + 2 else seconds + 0.5

@@ -19,17 +19,20 @@ CONSEQUENCES = (
     "destroy_process_group",
     "leaked s",
 )
+LONGEST = 32_768
+"""Characters of a record that are looked at, from its end: the last exception of a traceback is the one that counts."""
 _EXCEPTION = re.compile(r"^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Expired)\b.*", re.MULTILINE)
 
 
 def cause(known: str, record: LogRecord) -> str:
     """Return the cause after one more record: the first exception that is no consequence, else the first error line."""
-    named = [found[0].strip() for found in _EXCEPTION.finditer(record.text)]
+    text = record.text[-LONGEST:]
+    named = [found[0].strip() for found in _EXCEPTION.finditer(text)]
     causes = [line for line in named if not any(words in line for words in CONSEQUENCES)]
     if causes and not _EXCEPTION.match(known):
         return causes[-1]
     if record.level >= Level.ERROR and not known:
-        last = (record.text.strip().splitlines() or [""])[-1]
+        last = (text.strip().splitlines() or [""])[-1]
         if not any(words in last for words in CONSEQUENCES):
             return last
     return known

@@ -15,7 +15,7 @@ from specconsole.load.facts import Notice
 from specconsole.load.learn import learn, merge
 from specconsole.load.phase import WITHOUT_DRAFTER, Expectation, Phase
 from specconsole.load.timeline import LoadTimeline, Progress, Reading, Span, Stage
-from specconsole.load.wording import By, Edge, Said
+from specconsole.load.wording import LONGEST, By, Edge, Said
 from specconsole.load.wording_notice import PARAMETERS, REMARKS, SCHEDULING
 from specconsole.load.wording_phase import HEARTBEATS, MILESTONES
 from specconsole.load.worker import is_worker, label_of
@@ -149,7 +149,7 @@ def _named(load: LoadTimeline, record: LogRecord) -> LoadTimeline:
 def _learnt(load: LoadTimeline, said: Said, text: str) -> LoadTimeline:
     facts = learn(load.facts, said)
     if said.wording.says.startswith("Initializing a") and said.wording.phase is Phase.INIT:
-        facts = merge(facts, dump.read(text))
+        facts = merge(facts, dump.read(text[:LONGEST]))
     if facts == load.facts:
         return load
     workers = load.workers if load.expected.workers else facts.world_size or load.workers
@@ -234,8 +234,8 @@ def _downloaded(load: LoadTimeline, took: float | None) -> LoadTimeline:
 
 
 def _remarked(load: LoadTimeline, record: LogRecord) -> LoadTimeline:
+    text = record.text[:LONGEST]
     for remark in REMARKS:
-        text = record.text
         found = remark.says in text if remark.inside else text.startswith(remark.says)
         if found and all(notice.kind != remark.kind for notice in load.notices):
             notice = Notice(remark.kind, remark.means, text[:400].partition("\n")[0], record.at, record.seq)
