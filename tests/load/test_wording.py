@@ -111,7 +111,7 @@ FORMS: list[tuple[str, Phase | None, Edge, dict[str, str]]] = [
     ("Capturing model for speculator...", Phase.CAPTURE, IN, {}),
     ("Graph capturing finished in 21 secs.", Phase.CAPTURE, END, {"took": "21"}),
     ("Graph capturing finished in 23 secs, took 0.84 GiB", Phase.CAPTURE, END, {"took": "23", "graph_gib": "0.84"}),
-    ("CUDA graph pool memory: 0.84 GiB (actual), 0.64 GiB (estimated), difference: 0.2 GiB (23.6%).", Phase.CAPTURE, IN, {}),
+    ("CUDA graph pool memory: 0.84 GiB (actual), 0.64 GiB (estimated), difference: 0.2 GiB (23.6%).", Phase.WARMUP_AFTER, IN, {}),
     ("Kernel JIT monitor activated — Triton JIT compilations during inference will be logged as warnings.", Phase.WARMUP_AFTER, IN, {}),
     ("init engine (profile, create kv cache, warmup model) took 37.52 seconds", Phase.WARMUP_AFTER, END, {"init_s": "37.52"}),
     ("init engine (profile, create kv cache, warmup model) took 43.35 s", Phase.WARMUP_AFTER, END, {"init_s": "43.35"}),

@@ -32,6 +32,12 @@ class Load:
     """Seconds from the first to the last state of the shard bar that was seen."""
     complete: bool = True
     """False: the console came when it already ran, so the early times are not from its own watch."""
+    phases: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of each phase that was seen from its beginning to its end, by its name."""
+    cold: bool | None = None
+    """True: the checkpoint came from storage; False: from the page cache; None: not known."""
+    cached: bool | None = None
+    """True: compiled graphs came from a cache; False: they were compiled; None: not known."""
     fingerprint: Mapping[str, Any] = field(default_factory=dict)
     id: int | None = None
 

@@ -37,4 +37,9 @@ STEPS: tuple[str, ...] = (
     );
     CREATE INDEX runs_by_time ON runs (host, unit, started);
     """,
+    """
+    ALTER TABLE loads ADD COLUMN phases TEXT NOT NULL DEFAULT '{}';
+    ALTER TABLE loads ADD COLUMN cold INTEGER;
+    ALTER TABLE loads ADD COLUMN cached INTEGER
+    """,
 )

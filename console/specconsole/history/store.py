@@ -21,7 +21,7 @@ from specconsole.paths import private_dir
 
 T = TypeVar("T")
 LOAD_FIELDS = (
-    "host", "unit", "invocation", "started", "outcome", "answering", "ready", "ended", "reason", "shards", "weights_s", "complete",
+    "host", "unit", "invocation", "started", "outcome", "answering", "ready", "ended", "reason", "shards", "weights_s", "complete", "cold", "cached",
 )  # fmt: skip
 BUSY_S = 5.0
 
@@ -84,7 +84,7 @@ class Store:
         A stage that was seen is never forgotten: a console that came late does not wipe out an earlier stamp.
         """
         values: dict[str, Any] = {name: getattr(load, name) for name in LOAD_FIELDS}
-        values |= _environment(load.fingerprint)
+        values |= {"phases": _json(load.phases)} | _environment(load.fingerprint)
         names = ", ".join(values)
         marks = ", ".join(f":{name}" for name in values)
         # Stages only go forward, so the later outcome is the one with the higher rank.
@@ -97,6 +97,8 @@ class Store:
             "answering = coalesce(answering, excluded.answering), ready = coalesce(ready, excluded.ready), "
             "ended = coalesce(excluded.ended, ended), shards = coalesce(excluded.shards, shards), "
             "weights_s = CASE WHEN complete THEN coalesce(weights_s, excluded.weights_s) ELSE excluded.weights_s END, "
+            "phases = CASE WHEN length(excluded.phases) >= length(phases) THEN excluded.phases ELSE phases END, "
+            "cold = coalesce(excluded.cold, cold), cached = coalesce(excluded.cached, cached), "
             "complete = max(complete, excluded.complete) RETURNING id"
         )
         return int(self._guard(lambda: self._db.execute(sql, values).fetchall())[0]["id"])
@@ -173,7 +175,13 @@ def _environment(fingerprint: Mapping[str, Any]) -> dict[str, str]:
 def _load(row: sqlite3.Row) -> Load:
     values = {name: row[name] for name in LOAD_FIELDS}
     values["complete"] = bool(values["complete"])
-    return Load(**values, fingerprint=json.loads(row["fingerprint"]), id=row["id"])
+    values |= {name: None if values[name] is None else bool(values[name]) for name in ("cold", "cached")}
+    return Load(**values, phases=_phases(row["phases"]), fingerprint=json.loads(row["fingerprint"]), id=row["id"])
+
+
+def _phases(text: str) -> dict[str, float]:
+    values = json.loads(text)
+    return {name: float(seconds) for name, seconds in values.items() if isinstance(seconds, (int, float))}
 
 
 def _run(row: sqlite3.Row, body: Mapping[str, Any]) -> Run:

@@ -27,6 +27,8 @@ EARLY_S = 8.0
 """The first import of vLLM takes longer than this, so what is noticed sooner is still in its first phase."""
 STEPS = 64
 """States of a bar that are kept for its rate."""
+READING_S = 5.0
+"""What was read from storage is kept this often."""
 _READS = (Phase.WEIGHTS, Phase.DRAFTER)
 
 
@@ -99,9 +101,12 @@ def sampled(load: LoadTimeline, fleet: Fleet) -> LoadTimeline:
         return load
     total, before = sum(known), load.read
     if before is None:
-        return replace(load, read=Reading(total, total, fleet.at, fleet.at))
-    # A process that ended takes its count along; what was read stays read.
-    return replace(load, read=replace(before, count=max(before.count, total), at=fleet.at))
+        return replace(load, read=Reading(total, total, fleet.at, fleet.at, ((fleet.at, 0),)))
+    count = max(before.count, total)  # a process that ended takes its count along; what was read stays read
+    steps = before.steps
+    if fleet.at - steps[-1][0] >= READING_S and count - before.base > steps[-1][1]:
+        steps = (*steps, (fleet.at, count - before.base))[-STEPS:]
+    return replace(load, read=replace(before, count=count, at=fleet.at, steps=steps))
 
 
 def _heard(before: LoadTimeline, load: LoadTimeline, record: LogRecord) -> LoadTimeline:

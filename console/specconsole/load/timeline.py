@@ -101,6 +101,8 @@ class Reading:
     """The count at the latest sample."""
     since: float
     at: float
+    steps: tuple[tuple[float, int], ...] = ()
+    """(when, bytes fetched by then), at most 64, each some seconds after the one before."""
 
     @property
     def bytes(self) -> int:

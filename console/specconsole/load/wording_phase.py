@@ -118,7 +118,7 @@ CAPTURE = (
     Wording("Capturing model for Eagle speculator...", "", Phase.CAPTURE, since="0.12.0", until="0.22.1"),
     Wording("Capturing model for speculator...", "", Phase.CAPTURE, since="0.23.0"),
     Wording("Graph capturing finished in ", rf"{_S} secs(?:, took (?P<graph_gib>[\d.]+) GiB)?", Phase.CAPTURE, END, by=By.WORKERS, each=("0.6.0", "0.11.0")),
-    Wording("CUDA graph pool memory: ", "", Phase.CAPTURE, since="0.18.0"),
+    Wording("CUDA graph pool memory: ", "", Phase.WARMUP_AFTER, since="0.18.0"),
     Wording("Kernel JIT monitor activated", "", Phase.WARMUP_AFTER, since="0.20.2"),
 )  # fmt: skip
 

@@ -18,9 +18,10 @@ from specconsole.engine.health import Health
 from specconsole.engine.key import ApiKey
 from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.errors import LinkLost
-from specconsole.history.entry import Load
+from specconsole.history.entry import Load, digest
 from specconsole.host.base import Host
 from specconsole.load import feed as load
+from specconsole.load.estimate import temperature
 from specconsole.load.timeline import LoadTimeline, Stage
 from specconsole.logs import journal
 from specconsole.logs.journal import Begin
@@ -57,8 +58,7 @@ class Follower:
 
     def now(self) -> float:
         """Seconds since the epoch by the host's clock."""
-        facts = self.host.facts
-        return self.clock.now() + ((facts.clock_skew_s or 0.0) if facts else 0.0)
+        return host_now(self.host, self.clock)
 
     def units(self, units: Sequence[Unit]) -> None:
         """Take in the units' states."""
@@ -205,11 +205,8 @@ def remembered(host: Host, unit: Unit, attempt: LoadTimeline) -> Load | None:
     if attempt.started is None or not attempt.invocation:
         return None
     weights = attempt.weights
-    serving = unit.serving
-    speculation = serving.speculation
-    facts = host.facts
     return Load(
-        host=facts.hostname if facts else host.name,
+        host=host_of(host),
         unit=unit.key,
         invocation=attempt.invocation,
         started=attempt.started,
@@ -221,11 +218,33 @@ def remembered(host: Host, unit: Unit, attempt: LoadTimeline) -> Load | None:
         shards=weights.total if weights and weights.unit == "shards" else None,
         weights_s=attempt.weights_s,
         complete=not attempt.late,
-        fingerprint={
-            "model": serving.model,
-            "parallelism": serving.parallelism,
-            "method": speculation.method if speculation else None,
-            "k": speculation.tokens if speculation else None,
-            "eager": serving.eager,
-        },
+        phases={span.phase.value: span.seconds for span in attempt.spans if span.seconds is not None},
+        cold=temperature(attempt),
+        cached=attempt.facts.compile_cached,
+        fingerprint=fingerprint(unit),
     )
+
+
+def host_now(host: Host, clock: Clock) -> float:
+    """Seconds since the epoch by the host's clock."""
+    return clock.now() + ((host.facts.clock_skew_s or 0.0) if host.facts else 0.0)
+
+
+def host_of(host: Host) -> str:
+    """The name by which the history knows a host."""
+    return host.facts.hostname if host.facts else host.name
+
+
+def fingerprint(unit: Unit) -> dict[str, object]:
+    """What a start is of: loads of another model or parallelism tell nothing of it, of another command less."""
+    serving = unit.serving
+    speculation = serving.speculation
+    return {
+        "model": serving.model,
+        "parallelism": serving.parallelism,
+        "method": speculation.method if speculation else None,
+        "k": speculation.tokens if speculation else None,
+        "eager": serving.eager,
+        "version": unit.version,
+        "command": digest({"argv": serving.argv}),
+    }

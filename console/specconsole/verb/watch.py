@@ -6,18 +6,21 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from specconsole import text
 from specconsole.clock import Clock, SystemClock
 from specconsole.errors import Inconclusive, LinkLost, UsageError
+from specconsole.history.entry import Load
 from specconsole.history.memory import Memory
 from specconsole.host.base import Host, LinkKind
+from specconsole.load.estimate import Estimate, estimate
 from specconsole.load.phase import Phase
 from specconsole.load.timeline import LoadTimeline, Progress, Span, Stage
+from specconsole.load.words import count_words, ready_words
 from specconsole.service.unit import Unit
 from specconsole.stream import within
 from specconsole.verb import output
@@ -76,6 +79,7 @@ async def _watched(args: argparse.Namespace, host: Host, story: Story, memory: M
     story.unit, key = unit, None
     if not host.read_only:
         key = await patient(host, clock, lambda: api_key(host, unit, profile, os.environ))
+    story.past = await memory.loads(start.host_of(host), unit.key)
     return await _settled(story, unit, start.follow(host, unit, clock=clock, profile=profile, api_key=key), memory)
 
 
@@ -126,17 +130,27 @@ class Story:
     unit: Unit | None = None
     """Whose start it is, once that is known."""
     last: LoadTimeline | None = None
+    past: Sequence[Load] = ()
+    """Earlier loads of the unit, for when it will be ready."""
+    clock: Clock = field(default_factory=SystemClock)
 
     def tell(self, attempt: LoadTimeline) -> bool:
         """Write what is new; True when it is a milestone, which weights read so far are not."""
         before, self.last = self.last, attempt
         events = list(news(before, attempt))
+        expected = self._expected(attempt) if events else Estimate()
         for event in events:
             if self.as_json:
-                output.write_json_line({"event": event, **facts(attempt)})
+                output.write_json_line({"event": event, **facts(attempt, expected)})
             else:
-                output.write_text(line(event, attempt))
+                output.write_text(line(event, attempt, expected))
         return any(event != "weights" for event in events)
+
+    def _expected(self, attempt: LoadTimeline) -> Estimate:
+        from specconsole.service.start import fingerprint, host_now
+
+        known = fingerprint(self.unit) if self.unit else None
+        return estimate(attempt, self.past, host_now(self.host, self.clock), known)
 
     def end(self, attempt: LoadTimeline) -> int:
         """The exit code."""
@@ -164,7 +178,7 @@ def news(before: LoadTimeline | None, now: LoadTimeline) -> Iterator[str]:
         yield "note"
 
 
-def facts(attempt: LoadTimeline) -> dict[str, object]:
+def facts(attempt: LoadTimeline, expected: Estimate) -> dict[str, object]:
     """One start as JSON: times are seconds since the epoch by the host's clock, null what is not known or not yet."""
     return {
         "unit": attempt.unit,
@@ -174,6 +188,10 @@ def facts(attempt: LoadTimeline) -> dict[str, object]:
         "phase": attempt.phase.value if attempt.phase else None,
         "phases": [_span(span) for span in attempt.spans],
         "ahead": [phase.value for phase in attempt.ahead],
+        "waiting": list(attempt.waiting),
+        "estimate": _estimate(expected),
+        "facts": attempt.facts,
+        "notices": attempt.notices,
         "weights": _bar(attempt.weights),
         "drafter": _bar(attempt.drafter),
         "weights_s": attempt.weights_s,
@@ -184,6 +202,16 @@ def facts(attempt: LoadTimeline) -> dict[str, object]:
         "error": attempt.error if attempt.stage is Stage.FAILED else "",
         "note": attempt.note,
         "late": attempt.late,
+    }
+
+
+def _estimate(expected: Estimate) -> dict[str, object]:
+    return {
+        "ready": expected.ready,
+        "phase": expected.phase,
+        "loads": expected.loads,
+        "cold": expected.cold,
+        "why": expected.why,
     }
 
 
@@ -208,12 +236,12 @@ def _count(attempt: LoadTimeline) -> tuple[int, ...]:
     return tuple(bar.done for bar in (attempt.weights, attempt.drafter) if bar)
 
 
-def line(event: str, attempt: LoadTimeline) -> str:
+def line(event: str, attempt: LoadTimeline, expected: Estimate) -> str:
     """One event for people: how long after the start, and what."""
     at, said = _said(event, attempt)
-    known = at is not None and attempt.started is not None
-    since = text.duration(at - attempt.started) if known and at and attempt.started else text.UNKNOWN
-    return f"{since:>8}  {said}"
+    since = text.duration(None if at is None or attempt.started is None else at - attempt.started)
+    when = ready_words(expected, attempt) if event in ("phase", "weights") else ""
+    return f"{since:>8}  {said}{f'; {when}' if when else ''}"
 
 
 def _phase(attempt: LoadTimeline, span: Span) -> str:
@@ -233,7 +261,7 @@ def _said(event: str, attempt: LoadTimeline) -> tuple[float | None, str]:
         return span.start or attempt.heard_at, _phase(attempt, span)
     if event == "weights" and (bar := attempt.drafter or attempt.weights):
         whose = "drafter" if attempt.drafter else "weights"
-        return bar.at, f"{whose} {bar.done}/{bar.total} {bar.unit}"
+        return bar.at, f"{whose} {count_words(bar)}"
     if event == "loaded":
         return attempt.loaded_at, "the model is loaded"
     if event == "answering":

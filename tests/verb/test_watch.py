@@ -1,0 +1,100 @@
+"""What `watch` tells of a start: its phases, its counts, when it will be ready; each thing once."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+from tests.load.eta import recorded
+from tests.load.log import UNIT, expected_of, records
+
+from specconsole.host.base import Host
+from specconsole.host.simulated import recording
+from specconsole.load import feed as load
+from specconsole.verb.watch import Story
+
+
+class Clock:
+    """The host's clock, where the start is."""
+
+    at = 0.0
+
+    def now(self) -> float:
+        return self.at
+
+    def monotonic(self) -> float:
+        return self.at
+
+    async def sleep(self, seconds: float) -> None:
+        raise AssertionError(seconds)
+
+
+class Machine:
+    name, facts, read_only = "gpu", None, False
+
+
+def told(name: str, *, as_json: bool = False, history: tuple[str, ...] = ()) -> Story:
+    """Watch a recorded start to its first token."""
+    clock = Clock()
+    earlier = [recorded(each).remembered(place) for place, each in enumerate(history)]
+    story = Story(cast(Host, Machine()), as_json, past=earlier, clock=clock)
+    played = recording.load(name)
+    timeline = load.begin(UNIT, "inv", 0.0, expected_of(name), at=0.0)
+    for record in records((at, line) for at, line in played.lines if at <= played.moment("ready")):
+        timeline, clock.at = load.feed(timeline, record), record.at
+        story.tell(timeline)
+    story.tell(timeline := load.answering(timeline, played.moment("ready")))
+    story.tell(load.ready(timeline, played.moment("ready") + 0.5))
+    return story
+
+
+def test_every_phase_is_told_once_with_its_time(capsys: pytest.CaptureFixture[str]) -> None:
+    told("moe-eagle3")
+    lines = capsys.readouterr().out.splitlines()
+    phases = [line.split("phase ")[1].split(";")[0] for line in lines if "  phase " in line]
+    assert phases == ["config", "init", "weights", "post-process", "drafter", "compile", "profile", "kv cache", "capture",
+                      "warm-up after capture", "api"]  # fmt: skip
+    assert any("1:11  phase init; config took 1:11" in line for line in lines)
+    assert any("weights 16/16 shards" in line for line in lines)
+    assert any("drafter 1/1 shards" in line for line in lines)
+    assert any("phase capture" in line and "writes nothing to the journal until it is done" in line for line in lines)
+    assert lines[-1].strip() == "3:01  ready: one token generated"
+    assert all("no history yet" in line for line in lines if "phase" in line)
+
+
+def test_earlier_loads_say_when_it_will_be_ready(capsys: pytest.CaptureFixture[str]) -> None:
+    told("moe-baseline", history=("moe-ngram", "moe-eagle3"))
+    lines = capsys.readouterr().out.splitlines()
+    halfway = next(line for line in lines if "weights 8/16 shards" in line)
+    assert "; ready in " in halfway
+    assert "(2 earlier loads)" in halfway
+
+
+def test_json_holds_phases_counts_and_the_estimate(capsys: pytest.CaptureFixture[str]) -> None:
+    told("dense-ngram", as_json=True, history=("dense-baseline",))
+    events: list[dict[str, Any]] = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [event["event"] for event in events][:2] == ["started", "phase"]
+    capture = next(event for event in events if event["phase"] == "capture")
+    assert capture["estimate"]["ready"]["low_s"] < capture["estimate"]["ready"]["high_s"]
+    assert capture["estimate"]["loads"] == 1
+    assert capture["ahead"] == ["warmup_after", "api", "answering", "ready"]
+    last = events[-1]
+    assert last["weights"] == {
+        "label": "Loading safetensors checkpoint shards",
+        "done": 8,
+        "total": 8,
+        "unit": "shards",
+    }
+    assert [span["phase"] for span in last["phases"]][-2:] == ["answering", "ready"]
+    assert last["facts"]["async_scheduling"] is False
+    assert [notice["kind"] for notice in last["notices"]] == ["async_off", "runner_fallback", "ineffective"]
+
+
+def test_nothing_is_told_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    story = told("dense-baseline")
+    capsys.readouterr()
+    assert story.last
+    assert not story.tell(replace(story.last, heard_at=999.0))
+    assert capsys.readouterr().out == ""
