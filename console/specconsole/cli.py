@@ -68,18 +68,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words == ["--version"]:
         print(f"specconsole {__version__}")  # noqa: T201  before argparse: 20 ms instead of 60
         return 0
-    args = parse(words)
+    try:
+        return _run(words)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+
+
+def _run(words: Sequence[str]) -> int:
     from specconsole.errors import SpecConsoleError
 
     try:
+        args = parse(words)
         return int(args.run(args))
     except SpecConsoleError as error:
         from specconsole.text import clean
 
         print(f"specconsole: {clean(str(error))}", file=sys.stderr)  # noqa: T201
         return error.exit_code
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0

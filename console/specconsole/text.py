@@ -108,3 +108,9 @@ def milliseconds_between(low: float, high: float, value: float | None, digits: i
     if value is not None:
         return milliseconds(value, digits)
     return f"<{high * 1000:.0f} ms" if high != float("inf") else f">{low * 1000:.0f} ms"
+
+
+def reason(error: Exception) -> str:
+    """What went wrong, in the system's words without its number and the path, which who asks has named already."""
+    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return one_line(str(said).rstrip("."), 200)

@@ -196,16 +196,19 @@ def test_read_only_is_not_measured(host: FakeHost, capsys: pytest.CaptureFixture
     assert host.processes == []
 
 
-def test_ctrl_c_keeps_what_was_measured(host: FakeHost, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_keeps_what_was_measured(
+    number: signal.Signals, host: FakeHost, capsys: pytest.CaptureFixture[str]
+) -> None:
     async def interrupt(process: FakeProcess) -> None:
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), number)
         await told_to_cancel(process)
 
     host.script("drive", [GOOD, interrupt, line("end", why="cancelled", error="", health={}), Exit(0)])
     assert call() == 130
     out, err = capsys.readouterr()
     assert "! The run was cancelled: 1 of 15 requests count." in out
-    assert "ctrl+c again" in err
+    assert "Once more leaves at once" in err
 
 
 def test_a_lost_link_keeps_what_was_measured(host: FakeHost, capsys: pytest.CaptureFixture[str]) -> None:

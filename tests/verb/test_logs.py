@@ -72,6 +72,22 @@ def test_the_newest_records_of_the_running_unit(host: JournalHost, capsys: pytes
     assert [line.split()[-1] for line in capsys.readouterr().out.splitlines()] == ["298", "299"]
 
 
+def test_our_own_polls_do_not_push_the_newest_out(host: JournalHost, capsys: pytest.CaptureFixture[str]) -> None:
+    for i in range(3):
+        host.journal.add(f"(EngineCore pid=100) INFO {HEAD}line {i}")
+    for _ in range(5):
+        host.journal.add('INFO:     127.0.0.1:5000 - "GET /metrics HTTP/1.1" 200 OK')
+    assert run("-n", "1") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "line 2" in lines[0]
+    assert "line 1" not in "".join(lines)
+    assert "and 3 more like this" in lines[-1]
+    assert run("-n", "0") == 0
+    done = capsys.readouterr()
+    assert done.out == ""
+    assert "no such record" not in done.err
+
+
 def test_level_and_pattern_find_the_newest_that_match(host: JournalHost, capsys: pytest.CaptureFixture[str]) -> None:
     host.journal.add(f"ERROR {HEAD}early and bad")
     for i in range(500):

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import specconsole
 from specconsole import cli
 from specconsole.errors import LinkLost, UsageError
 from specconsole.host.local import LocalHost
 from specconsole.host.prompts import NoPrompter
 from specconsole.host.ssh import SshHost
-from specconsole.verb.session import add_host_arguments, make_host, open_host, way_of
+from specconsole.verb.session import add_host_arguments, drive, make_host, open_host, way_of
 
 
 def parsed(*words: str) -> argparse.Namespace:
@@ -67,7 +73,7 @@ async def test_a_host_is_closed_though_it_never_opened() -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["doctor", "127.0.0.1:1", "-F", "none"], 4, "cannot be reached"),
+        (["doctor", "127.0.0.1:1", "-F", "none"], 4, "127.0.0.1 refuses connections to port 1"),
         (["doctor", "a b"], 2, "is no host"),
         (["doctor", "gpu", "-F", "/nowhere"], 2, "cannot be read"),
         (["doctor", "gpu", "-i", "/nowhere"], 2, "no key file"),
@@ -81,3 +87,38 @@ def test_failures_are_one_sentence_and_a_code(
     assert said in error
     assert "Traceback" not in error
     assert error.count("\n") == 1
+
+
+def test_sigterm_lets_a_verb_clean_up() -> None:
+    cleaned: list[int] = []
+
+    async def work() -> int:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            await asyncio.Event().wait()
+        finally:
+            cleaned.append(1)
+        return 0
+
+    assert drive(work()) == 143
+    assert cleaned == [1]
+
+
+def test_a_follower_ends_when_nobody_reads_it_any_more(own_home: Path) -> None:
+    argv = [sys.executable, "-m", "specconsole", "units", "demo", "--follow"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(specconsole.__file__).parents[1])}
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as following:
+        assert following.stdout
+        assert following.stderr
+        following.stdout.readline()
+        following.stdout.close()
+        assert following.wait(60) == 0
+        assert following.stderr.read() == b""
+
+
+def test_ctrl_c_while_a_verb_is_still_read_in_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def parse(_words: object) -> argparse.Namespace:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "parse", parse)
+    assert cli.main(["status", "demo"]) == 130

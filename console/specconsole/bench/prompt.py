@@ -11,6 +11,7 @@ from typing import Any
 
 from specconsole import toml
 from specconsole.errors import UsageError
+from specconsole.text import reason
 
 DEFAULT = "default"
 
@@ -47,7 +48,9 @@ def load(name: str) -> tuple[Prompt, ...]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"The prompts in {name} cannot be read.", f"{error}.", "Give a file of JSON lines.") from error
+        raise UsageError(
+            f"The prompts in {name} cannot be read.", f"{reason(error)}.", "Give a file of JSON lines."
+        ) from error
     found = [_line(line, number, name) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not found:
         raise UsageError(f"{name} holds no prompt.", hint='A line is {"prompt": "…"}.')

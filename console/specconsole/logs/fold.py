@@ -71,10 +71,14 @@ class Fold:
 
 
 def _poll(message: Message) -> tuple[str, str] | None:
+    return poll(message.first.kind, message.first.text)
+
+
+def poll(kind: Kind, text: str) -> tuple[str, str] | None:
     """Path and status of one of our polls; None: it is something else."""
-    if message.first.kind is not Kind.ACCESS:
+    if kind is not Kind.ACCESS:
         return None
-    found = ACCESS.match(message.first.text)
+    found = ACCESS.match(text)
     if not found or found["method"] != "GET" or found["path"] not in POLLED or (found["client"] or "") not in _LOOPBACK:
         return None
     return found["path"], found["status"]

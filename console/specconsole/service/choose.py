@@ -25,6 +25,16 @@ def named(units: Sequence[Unit], wanted: str) -> Unit:
     return found[0]
 
 
+def named_running(units: Sequence[Unit], wanted: str) -> Unit:
+    """The unit of that name, which must run. Raises as `named`, and NotRunning."""
+    unit = named(units, wanted)
+    if not unit.state.running:
+        others = [other for other in units if other.state.running]
+        there = f"{_listed(others)} {'does' if len(others) == 1 else 'do'}." if others else "No other vLLM unit does."
+        raise NotRunning(f"{_listed([unit])} does not run.", hint=there)
+    return unit
+
+
 def running(units: Sequence[Unit]) -> Unit:
     """The one unit that runs.
 

@@ -102,24 +102,26 @@ async def chosen(host: Host, said: Profile | None, wanted: str | None) -> Unit:
     units = await discover.discover(host, said)
     if wanted is None:
         return choose.running(units)
-    return choose.running([choose.named(units, wanted)])
+    return choose.named_running(units, wanted)
 
 
 @contextmanager
 def stopping() -> Iterator[asyncio.Event]:
-    """An event that the first ctrl+c sets; the second one ends the program as usual."""
+    """An event that the first ctrl+c or SIGTERM sets; the next one ends the program as usual."""
     loop, cancel = asyncio.get_running_loop(), asyncio.Event()
 
-    def stop() -> None:
+    def stop(number: signal.Signals) -> None:
         cancel.set()
-        loop.remove_signal_handler(signal.SIGINT)
-        _say("Ending the run; ctrl+c again leaves at once.")
+        loop.remove_signal_handler(number)
+        _say("Ending the run; what was measured is kept. Once more leaves at once.")
 
-    loop.add_signal_handler(signal.SIGINT, stop)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop, number)
     try:
         yield cancel
     finally:
-        loop.remove_signal_handler(signal.SIGINT)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
 
 
 async def _followed(stream: AsyncGenerator[Progress, None]) -> BenchRun:

@@ -14,6 +14,7 @@ from specconsole.bench.judge import Word
 from specconsole.bench.run import BenchRun
 from specconsole.errors import UsageError
 from specconsole.history.memory import Memory
+from specconsole.text import reason
 from specconsole.verb import output
 from specconsole.verb.bench import show
 from specconsole.verb.session import drive
@@ -129,7 +130,8 @@ def from_file(name: str) -> BenchRun:
     try:
         value = json.loads(Path(name).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{name} cannot be read.", f"{error}.") from error
+        hint = "Give a number of `history runs`, or a file of `bench --json`."
+        raise UsageError(f"{name} cannot be read.", f"{reason(error)}.", hint) from error
     except ValueError as error:
         raise UsageError(f"{name} is no JSON.", f"{error}.", "Give a file of bench --json.") from error
     return BenchRun.from_json(value if isinstance(value, dict) else {})

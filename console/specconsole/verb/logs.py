@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections import deque
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +13,7 @@ from specconsole.clock import Clock, SystemClock
 from specconsole.errors import NotRunning, UsageError
 from specconsole.host.base import Host
 from specconsole.logs import journal, since
+from specconsole.logs.fold import poll
 from specconsole.logs.journal import Begin
 from specconsole.logs.record import Kind, Level, LogRecord
 from specconsole.logs.source import Source
@@ -129,12 +129,21 @@ async def _read(
                 show(record)
                 count += 1
     else:
-        last = deque([record async for record in records if wanted(record)], maxlen=newest)
+        last = newest_of([record async for record in records if wanted(record)], newest)
         count = len(last)
-        for record in sorted(last, key=lambda record: record.at):  # counts of polls come last, of whenever they were
+        for record in last:
             show(record)
-    if not count:
+    if not count and newest != 0:
         say(f"no such record of {', '.join(source.key for source in sources)}")
+
+
+def newest_of(records: Iterable[LogRecord], count: int) -> list[LogRecord]:
+    """The newest so many records, oldest first; the counts of our own polls stand among them and do not count."""
+    ordered = sorted(records, key=lambda record: record.at)  # counts of polls come last, of whenever they were
+    places = [place for place, record in enumerate(ordered) if not poll(record.kind, record.text)]
+    if not count or not ordered:
+        return []
+    return ordered[places[-count] if count <= len(places) else 0 :]
 
 
 async def _each(batches: AsyncGenerator[list[LogRecord], None]) -> AsyncGenerator[LogRecord, None]:

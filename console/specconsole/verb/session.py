@@ -6,7 +6,10 @@ import argparse
 import asyncio
 import getpass
 import os
+import signal
 import socket
+import stat
+import sys
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -133,9 +136,57 @@ def profile_for(args: argparse.Namespace, host: Host) -> Profile | None:
     return profile.for_host(*(name for name in (host.name, facts.hostname if facts else "") if name))
 
 
+TERMINATED = 128 + signal.SIGTERM
+
+
 def drive(work: Coroutine[Any, Any, int]) -> int:
-    """Run a verb's coroutine to its exit code; ctrl+c is 130."""
+    """Run a verb's coroutine to its exit code; ctrl+c is 130, SIGTERM 143, and each lets it clean up.
+
+    Raises:
+        BrokenPipeError: whoever read our output is gone.
+    """
     try:
-        return asyncio.run(work)
+        return asyncio.run(_minded(work))
     except KeyboardInterrupt:
         return 130
+
+
+async def _minded(work: Coroutine[Any, Any, int]) -> int:
+    """Await the work, and end it when we are told to, or when nobody reads its output any more.
+
+    A follower writes when something changes, which may be hours after the reader of its pipe has gone.
+    """
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
+    why: list[str] = []
+
+    def end(reason: str) -> None:
+        why.append(reason)
+        task.cancel()
+        if output is not None:
+            loop.remove_reader(output)
+
+    loop.add_signal_handler(signal.SIGTERM, end, "terminated")
+    output = _pipe()
+    if output is not None:
+        loop.add_reader(output, end, "unread")
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if "unread" in why:
+            raise BrokenPipeError from None
+        if "terminated" in why:
+            return TERMINATED
+        raise
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)
+        if output is not None:
+            loop.remove_reader(output)
+
+
+def _pipe() -> int | None:
+    """Standard output, where it is a pipe: its writing end becomes readable when the reading one is closed."""
+    try:
+        found = sys.stdout.fileno()
+        return found if stat.S_ISFIFO(os.fstat(found).st_mode) else None
+    except (OSError, ValueError):  # closed, or not a file at all
+        return None

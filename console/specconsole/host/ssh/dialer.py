@@ -25,7 +25,7 @@ from specconsole.host.ssh_login import Login, Patient
 from specconsole.host.ssh_trust import Trust
 from specconsole.host.target import Target
 from specconsole.host.way import Way
-from specconsole.text import one_line
+from specconsole.text import one_line, reason
 
 T = TypeVar("T")
 
@@ -145,7 +145,10 @@ def _why(error: Exception, hop: Hop, login: Login) -> LinkLost | LinkRefused:
         return LinkRefused(f"{hop.login} cannot be connected to as the configuration says.", said)
     if isinstance(error, asyncssh.ChannelOpenError):
         return LinkLost(f"The jump host does not reach {hop.host}:{hop.port}.", said)
-    return LinkLost(f"{hop.host}:{hop.port} cannot be reached.", said)
+    if isinstance(error, ConnectionRefusedError):
+        hint = "Check the port, and that sshd runs there."
+        return LinkLost(f"{hop.host} refuses connections to port {hop.port}.", hint=hint)
+    return LinkLost(f"{hop.host}:{hop.port} cannot be reached.", f"{reason(error)}.", "Check its name and the network.")
 
 
 _LOGIN_HINT = "Check the user's name and, with ssh-add -l or -i, the key."
