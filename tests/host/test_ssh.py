@@ -135,6 +135,6 @@ async def test_a_host_of_which_nothing_answers_is_lost_within_its_time(own_home:
 
 async def test_nothing_listens(own_home: Path) -> None:
     host = SshHost(parse("127.0.0.1:1"), way(own_home), clock=SystemClock(), prompter=NoPrompter())
-    with pytest.raises(LinkLost, match="refuses connections"):
+    with pytest.raises(LinkLost, match="refuses connections to port 1"):
         await host.open()
     await host.close()

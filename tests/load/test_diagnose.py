@@ -8,9 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.load.failing import EXAMPLES, HARMLESS
-from tests.load.replay import GIB, records_of
-from tests.load.test_properties import WILD, harmless
 
 from specconsole.host.simulated import recording
 from specconsole.load import clue
@@ -23,6 +20,9 @@ from specconsole.load.failures import CONSEQUENCES, FAILURES, SYSTEM
 from specconsole.load.phase import Phase
 from specconsole.logs.reader import read
 from specconsole.logs.record import Level, LogRecord
+from tests.load.failing import EXAMPLES, HARMLESS
+from tests.load.replay import GIB, records_of
+from tests.load.test_properties import WILD, harmless
 
 
 def clues_of(log: str) -> Clues:

@@ -13,6 +13,7 @@ from specconsole.engine.health import Health, Proof
 from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.errors import LinkLost
 from specconsole.host.base import Endpoint, Host, HostFacts, Rights
+from specconsole.load.feed import failed
 from specconsole.load.timeline import Stage
 from specconsole.service.start import Follower, remembered, settled
 from specconsole.service.unit import Serving, Unit, UnitState
@@ -138,6 +139,28 @@ def test_who_comes_late_remembers_no_time_of_its_own(follower: Follower) -> None
     kept = remembered(follower.host, UNIT, follower.attempt)
     assert kept
     assert (kept.answering, kept.ready, kept.complete, kept.host) == (None, None, False, "gpu")
+
+
+async def test_a_load_that_was_ready_stays_so_when_its_unit_is_stopped(
+    follower: Follower, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proving(monkeypatch, Proof(True, tokens=1))
+    follower.engine(seen(Health.ANSWERING))
+    await follower.prove()
+    assert follower.attempt
+    stopped = failed(replace(follower.attempt, stop_asked=True), 9000.0, "it was stopped on request")
+    kept = remembered(follower.host, UNIT, stopped)
+    assert kept
+    assert (kept.outcome, kept.ended, kept.reason) == ("ready", 9000.0, "it was stopped on request")
+
+
+def test_a_load_that_was_stopped_did_not_fail(follower: Follower) -> None:
+    assert follower.attempt
+    for asked, outcome in ((True, "stopped"), (False, "failed")):
+        ended = failed(replace(follower.attempt, stop_asked=asked), 9000.0, "why")
+        kept = remembered(follower.host, UNIT, ended)
+        assert kept
+        assert kept.outcome == outcome
 
 
 def test_a_start_without_a_beginning_is_not_remembered(follower: Follower) -> None:

@@ -87,8 +87,8 @@ class Store:
         values |= {"phases": _json(load.phases)} | _environment(load.fingerprint)
         names = ", ".join(values)
         marks = ", ".join(f":{name}" for name in values)
-        # Stages only go forward, so the later outcome is the one with the higher rank.
-        rank = "CASE {0}.outcome WHEN 'loading' THEN 0 WHEN 'answering' THEN 1 ELSE 2 END"
+        # Stages only go forward, so the later outcome is the one with the higher rank; what was ready once, was.
+        rank = "CASE {0}.outcome WHEN 'loading' THEN 0 WHEN 'answering' THEN 1 WHEN 'ready' THEN 3 ELSE 2 END"
         newer = f"{rank.format('excluded')} >= {rank.format('loads')}"
         sql = (
             f"INSERT INTO loads ({names}) VALUES ({marks}) ON CONFLICT (host, unit, invocation) DO UPDATE SET "  # noqa: S608  names are ours

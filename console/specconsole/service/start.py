@@ -210,7 +210,7 @@ def remembered(host: Host, unit: Unit, attempt: LoadTimeline) -> Load | None:
         unit=unit.key,
         invocation=attempt.invocation,
         started=attempt.started,
-        outcome=attempt.stage.value,
+        outcome=_outcome(attempt),
         answering=attempt.startup_at if attempt.late else attempt.answering_at,
         ready=None if attempt.late else attempt.ready_at,
         ended=attempt.failed_at,
@@ -248,3 +248,14 @@ def fingerprint(unit: Unit) -> dict[str, object]:
         "version": unit.version,
         "command": digest({"argv": serving.argv}),
     }
+
+
+def _outcome(attempt: LoadTimeline) -> str:
+    """How the load went; what became of the server afterwards stands in `ended` and `reason`."""
+    if attempt.ready_at is not None:
+        return Stage.READY.value
+    if attempt.stage is not Stage.FAILED:
+        return str(attempt.stage.value)
+    if attempt.answering_at is not None:
+        return Stage.ANSWERING.value
+    return "stopped" if attempt.stop_asked else Stage.FAILED.value
