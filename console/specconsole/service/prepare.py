@@ -22,7 +22,7 @@ from specconsole.service import account, systemd
 from specconsole.service.plan import Choices, Holder, Plan, Sides, sides
 from specconsole.service.systemd import Block, Manager, user_manager
 from specconsole.service.unit import Unit
-from specconsole.stream import whole_lines
+from specconsole.stream import whole_lines, within
 from specconsole.text import bytes_binary, one_line
 
 LOOK_S = 30.0
@@ -94,7 +94,7 @@ async def plan(
 async def look(host: Host) -> Look:
     """Look at what systemctl does not tell; what the host cannot say stays unknown. Raises LinkLost."""
     try:
-        said = await asyncio.wait_for(told(host, Program("swap_look")), LOOK_S)
+        said = await within(LOOK_S, told(host, Program("swap_look")))
     except (CommandFailed, DeadlineExceeded, asyncio.TimeoutError):
         return Look()
     seen = said[0] if said else {}
