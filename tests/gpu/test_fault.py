@@ -85,10 +85,13 @@ def test_full_utilisation_at_idle_power_is_worth_a_look_when_it_lasts() -> None:
     assert fed(spinning, spinning) == ()
     (fault,) = fed(spinning, spinning, spinning)
     assert (fault.kind, fault.grave) == ("ghost", False)
-    assert fault.text == "100 % busy at 88 of 600 W: a kernel only waits"
+    assert fault.text == "a kernel only waits: 100 % busy at 88 of 600 W"
     assert fed(*[gpu(0, util=1.0, power_w=250.0, power_limit_w=700.0)] * 5) == ()  # an H200 that decodes one stream
     assert fed(*[gpu(0, util=1.0, power_w=88.0, power_limit_w=None)] * 5) == ()
     assert fed(*[gpu(0, util=None, power_w=88.0)] * 5) == ()
+    assert fed(*[gpu(0, util=1.0, power_w=88.0, dram_active=0.3)] * 5) == (), "its memory is read: it works"
+    still = gpu(0, util=1.0, power_w=88.0, dram_active=0.0, pcie_rx=1e6, pcie_tx=1e6)
+    assert fed(*[still] * 5)[0].text == "a kernel only waits: 100 % busy at 88 of 600 W, DRAM 0 %, PCIe 2.0 MB/s"
 
 
 def test_the_gravest_comes_first() -> None:

@@ -43,12 +43,38 @@ def test_a_gpu_that_comes_later_has_a_hole_before() -> None:
     assert history.column("GPU-9", "util") == ()
 
 
+def test_samples_that_come_slower_than_the_host_says_leave_no_holes() -> None:
+    history = History()
+    for at in range(0, 100, 10):
+        history.add(fleet(gpu(0), at=at))  # interval_s is 1
+    assert None not in history.column("GPU-0", "util")
+    assert history.pace_s == 10
+    history.add(fleet(gpu(0), at=190))
+    assert history.column("GPU-0", "util")[-11:] == (0.99, *[None] * 9, 0.99), "a pause of ten of its paces is one"
+
+
+def test_after_a_change_of_pace_the_new_one_holds() -> None:
+    history = History()
+    for at in (0, 1, 2, 3, 4, 5, 15, 25, 35, 45, 55, 65):
+        history.add(fleet(gpu(0), at=at))
+    column = history.column("GPU-0", "util")
+    assert column[-4:] == (0.99,) * 4
+    assert history.pace_s == 10
+
+
+def test_the_share_of_memory_is_kept_for_cards_that_share_the_hosts_too() -> None:
+    history = History()
+    history.add(fleet(gpu(0)))
+    assert history.column("GPU-0", "memory_share") == (gpu(0).memory_used / gpu(0).memory_total,)  # type: ignore[operator]
+
+
 def test_a_cut_link_leaves_a_hole_as_long_as_it_was() -> None:
     history = History()
-    history.add(fleet(gpu(0), at=0))
+    for at in (-3, -2, -1, 0):
+        history.add(fleet(gpu(0), at=at))
     history.add(fleet(gpu(0), at=1.9))  # one late tick is none
     history.add(fleet(gpu(0), at=6))
-    assert history.column("GPU-0", "util") == (0.99, 0.99, None, None, None, 0.99)
+    assert history.column("GPU-0", "util")[-5:] == (0.99, None, None, None, 0.99)
     history.add(fleet(gpu(0), at=1e6))
     assert history.column("GPU-0", "util")[:-1] == (None,) * 599
     history.add(fleet(gpu(0), at=5))  # a clock that was set back is no hole

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -14,13 +13,12 @@ from specconsole.engine.histogram import Histogram
 from specconsole.engine.metrics import parse
 from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.engine.spec import SpecCounters
-from specconsole.engine.window import Engine, Window, measure
+from specconsole.engine.window import Window, measure
 from specconsole.ui.engine_rows import engine_rows, wanted
 from specconsole.ui.row import plain, width
 from tests.engine import scraped
+from tests.ui.engines import GROUP, full_window
 from tests.ui.scene import engine
-
-GROUP = tuple(Engine(str(i), 3, 0, 0.12 + i / 4, 100.0, 20.0 + i, 0) for i in range(4))
 
 
 def shown(cells: int = 120, rows: int = 2, **changes: Any) -> list[str]:
@@ -28,12 +26,6 @@ def shown(cells: int = 120, rows: int = 2, **changes: Any) -> list[str]:
     assert all(width(one) <= cells for one in drawn)
     assert len(drawn) <= rows
     return [plain(one).strip() for one in drawn]
-
-
-def window(**changes: Any) -> Window:
-    full = engine().window
-    assert full is not None
-    return replace(full, **changes)
 
 
 def test_two_rows_hold_what_counts() -> None:
@@ -51,7 +43,7 @@ def test_three_rows_tell_the_latencies_apart() -> None:
 
 
 def test_a_baseline_shows_its_latencies_in_the_second_row() -> None:
-    _, second = shown(120, 2, spec=None, window=window(spec=None, tokens_per_step=1.0, coverage=None))
+    _, second = shown(120, 2, spec=None, window=full_window(spec=None, tokens_per_step=1.0, coverage=None))
     assert second.startswith("TPOT 13.60 ms p50 12.1 ")
 
 
@@ -77,23 +69,23 @@ def test_a_window_of_one_token_requests_has_no_tpot() -> None:
 
 def test_where_buckets_tell_only_a_bound_only_that_is_said() -> None:
     quick = Histogram((0.01, 0.025, math.inf), (99, 99, 100), 0.8, 100)
-    assert "TPOT 8.00 ms p50 <10 p90 <10 p99 <10 " in shown(160, 3, window=window(tpot=quick))[1] + " "
+    assert "TPOT 8.00 ms p50 <10 p90 <10 p99 <10 " in shown(160, 3, window=full_window(tpot=quick))[1] + " "
     slow = Histogram((0.01, 0.025, math.inf), (0, 0, 100), 800.0, 100)
-    assert "p50 >25 p90 >25 p99 >25" in shown(160, 3, window=window(tpot=slow))[1]
+    assert "p50 >25 p90 >25 p99 >25" in shown(160, 3, window=full_window(tpot=slow))[1]
 
 
 def test_several_engines_have_a_row_each_and_their_spread_is_told() -> None:
-    lines = shown(200, 8, window=window(engines=GROUP))
+    lines = shown(200, 8, window=full_window(engines=GROUP))
     assert "KV 41 % (12–87)" in lines[0]
     assert lines[3].startswith("engine 0   running 3   waiting 0   out 20.0 tok/s   KV 12 %")
     assert [line.split()[1] for line in lines[3:]] == ["0", "1", "2", "3"]
-    assert wanted(engine(window=window(engines=GROUP))) == 7
+    assert wanted(engine(window=full_window(engines=GROUP))) == 7
     assert wanted(engine()) == wanted(None) == 3
 
 
 def test_versions_without_drafts_tell_the_rate_alone() -> None:
     old = SpecCounters(None, 200, 100)
-    assert shown(spec=old, window=window(spec=old, coverage=None, tokens_per_step=None))[1] == (
+    assert shown(spec=old, window=full_window(spec=old, coverage=None, tokens_per_step=None))[1] == (
         "τ —   coverage —   AL —   accepted 50 %"
     )
 
@@ -118,7 +110,7 @@ def test_since_the_start_is_said_where_the_window_has_no_draft() -> None:
 
 @given(st.integers(20, 240), st.integers(1, 9), st.booleans(), st.booleans(), st.floats(0, 1e7))
 def test_no_row_is_wider_than_its_room(cells: int, rows: int, group: bool, known: bool, rate: float) -> None:
-    some = window(engines=GROUP if group else (), generation_tok_s=rate, preemptions=rate)
+    some = full_window(engines=GROUP if group else (), generation_tok_s=rate, preemptions=rate)
     snapshot: EngineSnapshot = engine(window=some if known else None, running=3000, waiting=12000)
     drawn = engine_rows(snapshot, cells, rows)
     assert all(width(row) <= cells for row in drawn)

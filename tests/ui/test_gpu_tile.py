@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specconsole.gpu.fault import Fault
+from specconsole.gpu.history import Trend
 from specconsole.gpu.sample import Gpu
 from specconsole.gpu.view import Memory
 from specconsole.ui.row import Row, plain, width
@@ -14,11 +15,12 @@ from specconsole.ui.widgets.gpu_tile import Card, tile
 from tests.ui.scene import gpu
 
 UTIL = tuple(i / 60 for i in range(60))
+PAST = (0.25,) * 30 + (0.97,) * 30
 
 
 def card(one: Gpu | None = None, *faults: Fault) -> Card:
     shown = one or gpu()
-    return Card(shown, Memory(shown.memory_used, shown.memory_total), UTIL, faults)
+    return Card(shown, Memory(shown.memory_used, shown.memory_total), Trend(UTIL, PAST), faults)
 
 
 def text(rows: tuple[Row, ...]) -> str:

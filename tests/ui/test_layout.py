@@ -30,11 +30,11 @@ def test_every_gpu_has_a_tile_of_a_readable_width(across: int, height: int, coun
     [
         (8, 80, 8, Tiles(1, 8, 1)),
         (16, 80, 8, Tiles(2, 8, 1)),
-        (8, 83, 18, Tiles(2, 4, 2)),
+        (8, 83, 18, Tiles(2, 4, 3)),
         (16, 83, 18, Tiles(2, 8, 2)),
         (8, 151, 26, Tiles(2, 4, 3)),
         (1, 83, 18, Tiles(1, 1, 3)),
-        (2, 80, 8, Tiles(1, 2, 3)),
+        (2, 80, 8, Tiles(2, 1, 3)),
         (16, 50, 8, Tiles(2, 8, 1)),
     ],
 )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from specconsole.engine.health import Health
+from specconsole.gpu.sample import GpuProcess
 from specconsole.host.base import LinkKind
-from tests.ui.scene import Scene, engine, fleet, gpu, units
+from tests.ui.engines import GROUP, full_window
+from tests.ui.scene import GIB, Scene, engine, fleet, gpu, units
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
 SIZE_NAMES = [f"{width}x{height}" for width, height in SIZES]
@@ -90,6 +93,44 @@ def test_no_gpu_evidence_and_read_only(snap_compare: Compare, size: tuple[int, i
     scene.feeds.put("units", units("failed"))
     scene.feeds.put("fleets", fleet(0, source="none", why="no NVIDIA driver on this host"))
     assert compare(snap_compare, scene, size)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=SIZE_NAMES)
+def test_two_cards_of_which_one_only_waits(snap_compare: Compare, size: tuple[int, int]) -> None:
+    ghost = gpu(1, util=1.0, power_w=88.0, dram_active=0.0, pcie_rx=2e5, pcie_tx=1e5)
+    scene = Scene().fill(gpus=2)
+    for second in range(4):
+        scene.feeds.put(
+            "fleets", fleet(2, at=scene.clock.now() + 31 + second, mono=5001.0 + second, changed={1: ghost})
+        )
+    assert compare(snap_compare, scene, size, None, "tab", "tab")
+
+
+@pytest.mark.parametrize("size", SIZES, ids=SIZE_NAMES)
+def test_a_gpu(snap_compare: Compare, size: tuple[int, int]) -> None:
+    holder = GpuProcess(4712, "VLLM::Worker_TP1", 92 * GIB, "vllm-kimi-k25-ngram.service")
+    held = gpu(1, processes=(holder,), sm_mhz_max=2600, memory_mhz=12500, ecc_corrected=2, mig=False)
+    assert compare(snap_compare, Scene().fill(changed={1: held}), size, None, "tab", "tab", "down", "enter")
+
+
+@pytest.mark.parametrize("name", ["light", "mono", "ansi"])
+def test_a_gpu_in_other_themes(snap_compare: Compare, name: str) -> None:
+    assert compare(snap_compare, Scene(theme_name=name).fill(), (120, 40), None, "tab", "tab", "enter")
+
+
+@pytest.mark.parametrize("size", SIZES, ids=SIZE_NAMES)
+def test_an_engine(snap_compare: Compare, size: tuple[int, int]) -> None:
+    scene = Scene().fill()
+    for poll in range(1, 30):
+        window = full_window(generation_tok_s=73.5 + 20 * math.sin(poll / 4), engines=GROUP if size[0] > 120 else ())
+        said = engine(mono=scene.clock.monotonic() - 60 + 2 * poll, running=poll // 5, waiting=0, window=window)
+        scene.feeds.put("engine", said)
+    assert compare(snap_compare, scene, size, None, *["tab"] * 3, "enter")
+
+
+def test_a_lost_gpu(snap_compare: Compare) -> None:
+    scene = Scene().fill(changed={0: gpu(0, error="GPU is lost")})
+    assert compare(snap_compare, scene, (120, 40), None, "tab", "tab", "enter")
 
 
 def test_narrow(snap_compare: Compare, scene: Scene) -> None:

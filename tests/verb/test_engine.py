@@ -12,9 +12,10 @@ from tests.engine import scraped
 from tests.engine.server import answer, serve, vllm
 from tests.fakes import FakeClock
 from tests.service.machine import Machine
+from tests.ui.engines import GROUP
+from tests.ui.engines import full_window as window
 from tests.ui.scene import engine as snapshot
 from tests.ui.scene import unit
-from tests.ui.test_engine_rows import GROUP, window
 
 from specconsole import cli
 from specconsole.errors import NotRunning, UsageError

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from specconsole.gpu.history import key
 from specconsole.gpu.sample import Fleet, Gpu
 from specconsole.remote.probe_gpu import SILENT
-from specconsole.text import age, one_line, percent
+from specconsole.text import age, one_line, percent, rate
 
 LASTING_SAMPLES = 3
 LASTING_S = 2.0
@@ -18,6 +18,8 @@ GHOST_UTIL = 0.95
 GHOST_POWER = 0.3
 """Utilisation above and power below (as a share of the limit) which a GPU only seems busy: a hung collective spins at 15
 to 22 % of the limit, the lightest real decoding on an H200 takes 35 %."""
+GHOST_DRAM = 0.05
+"""Above this share of its memory's bandwidth a GPU works, whatever its power; the lightest real decoding shows 30 %."""
 HOT = ("thermal", "hardware thermal", "hardware slowdown", "power brake")
 
 XID = {
@@ -107,12 +109,28 @@ def _signs(gpu: Gpu) -> Iterator[Fault]:
         heat = "" if gpu.temperature_c is None else f" at {gpu.temperature_c:.0f} °C"
         yield Fault(gpu.index, "slowed", f"slowed by {' and '.join(hot)}{heat}")
     if is_ghost(gpu):
-        text = f"{percent(gpu.util)} busy at {gpu.power_w:.0f} of {gpu.power_limit_w:.0f} W: a kernel only waits"
+        busy = f"{percent(gpu.util)} busy at {gpu.power_w:.0f} of {gpu.power_limit_w:.0f} W"
+        text = f"a kernel only waits: {busy}{_still(gpu)}"
         yield Fault(gpu.index, "ghost", text, grave=False)
 
 
+def _still(gpu: Gpu) -> str:
+    """What else is known to stand still: memory, PCIe."""
+    moved = None if gpu.pcie_rx is None or gpu.pcie_tx is None else gpu.pcie_rx + gpu.pcie_tx
+    parts = [
+        "" if gpu.dram_active is None else f"DRAM {percent(gpu.dram_active)}",
+        "" if moved is None else f"PCIe {rate(moved)}",
+    ]
+    return "".join(f", {part}" for part in parts if part)
+
+
 def is_ghost(gpu: Gpu) -> bool:
-    """True when one sample shows full utilisation at a power near idle: the kernels that run do no work."""
+    """True when one sample shows full utilisation at a power near idle: the kernels that run do no work.
+
+    A card whose memory is read does some. PCIe proves nothing: a kernel that waits for a flag in the host's memory polls it.
+    """
     if gpu.util is None or gpu.power_w is None or not gpu.power_limit_w:
+        return False
+    if (gpu.dram_active or 0.0) > GHOST_DRAM:
         return False
     return gpu.util >= GHOST_UTIL and gpu.power_w <= GHOST_POWER * gpu.power_limit_w

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from statistics import median_low
 
+from specconsole.gpu import view
 from specconsole.gpu.sample import Fleet, Gpu
 
 COLUMNS = (
-    "memory_used",
+    "memory_share",
     "util",
     "power_w",
     "temperature_c",
@@ -17,11 +22,25 @@ COLUMNS = (
     "sm_active",
     "dram_active",
 )
-"""What is kept: fields of `Gpu`."""
+"""What is kept: fields of `Gpu`, and the share of its memory that is used."""
 LENGTH = 600
 """Samples kept: ten minutes at 1 Hz."""
+_PACE = 5
+"""So many gaps between samples say how far apart they come."""
 
 Column = tuple[float | None, ...]
+
+
+TREND = 64
+"""Samples of a trend: as many as the widest tile shows."""
+
+
+@dataclass(frozen=True)
+class Trend:
+    """What a tile shows of a GPU's past: the newest samples, 0 to 1, the oldest first; None where nothing was read."""
+
+    util: Column = ()
+    memory: Column = ()
 
 
 def key(gpu: Gpu) -> str:
@@ -36,6 +55,8 @@ class History:
         self.length = length
         self._times: deque[float] = deque(maxlen=length)
         self._columns: dict[str, dict[str, deque[float | None]]] = {}
+        self._gaps: deque[float] = deque(maxlen=_PACE)
+        self._last: float | None = None
 
     @property
     def times(self) -> tuple[float, ...]:
@@ -47,21 +68,37 @@ class History:
         columns = self._columns.get(gpu if isinstance(gpu, str) else key(gpu))
         return () if columns is None else tuple(columns[name])
 
+    def trend(self, gpu: Gpu) -> Trend:
+        """The newest samples of one GPU."""
+        columns = self._columns.get(key(gpu))
+        if columns is None:
+            return Trend()
+        skipped = max(len(self._times) - TREND, 0)
+        return Trend(*(tuple(islice(columns[name], skipped, None)) for name in ("util", "memory_share")))
+
+    @property
+    def pace_s(self) -> float | None:
+        """Seconds from one sample to the next, as they come; None before the second one."""
+        return median_low(self._gaps) if self._gaps else None
+
     def add(self, fleet: Fleet) -> None:
         """Take in a sample; a pause in the stream, as after a cut link, leaves a hole as long as it was."""
         self._leave_hole(fleet)
-        self._append(fleet.at, {key(gpu): gpu for gpu in fleet.gpus})
+        self._last = fleet.at
+        self._append(fleet.at, {key(gpu): _values(gpu, fleet) for gpu in fleet.gpus})
 
     def _leave_hole(self, fleet: Fleet) -> None:
-        if not self._times or fleet.interval_s <= 0:
+        """Samples may come slower than the host says (a demo that is played fast, a slow driver): that is no hole."""
+        if self._last is None or (gap := fleet.at - self._last) <= 0:
             return
-        last = self._times[-1]
-        missing = round((fleet.at - last) / fleet.interval_s) - 1
+        self._gaps.append(gap)
+        pace = max(fleet.interval_s, median_low(self._gaps), 1e-3)
+        missing = round(gap / pace) - 1
         if missing >= 2:  # one late tick is no hole
             for count in range(max(missing - self.length, 0) + 1, missing + 1):
-                self._append(last + count * fleet.interval_s, {})
+                self._append(self._last + count * pace, {})
 
-    def _append(self, at: float, gpus: dict[str, Gpu]) -> None:
+    def _append(self, at: float, gpus: Mapping[str, Mapping[str, float | None]]) -> None:
         for name in gpus.keys() - self._columns.keys():
             before = [None] * len(self._times)
             self._columns[name] = {column: deque(before, maxlen=self.length) for column in COLUMNS}
@@ -69,4 +106,9 @@ class History:
         for name, columns in self._columns.items():
             gpu = gpus.get(name)
             for column, values in columns.items():
-                values.append(None if gpu is None else getattr(gpu, column))
+                values.append(None if gpu is None else gpu[column])
+
+
+def _values(gpu: Gpu, fleet: Fleet) -> dict[str, float | None]:
+    own = {name: getattr(gpu, name) for name in COLUMNS if name != "memory_share"}
+    return {**own, "memory_share": view.memory(gpu, fleet).share}

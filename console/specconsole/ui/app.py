@@ -17,12 +17,16 @@ from specconsole.ui import keys, memory, theme
 from specconsole.ui.examining import ExamineApp
 from specconsole.ui.fault import FaultLog
 from specconsole.ui.feeds import Feeds
+from specconsole.ui.gpu_rows import neighbour
 from specconsole.ui.local_time import LocalTime
 from specconsole.ui.palette import Commands
 from specconsole.ui.screens.bench import BenchScreen
 from specconsole.ui.screens.dashboard import DashboardScreen
 from specconsole.ui.screens.doctor import DoctorScreen
+from specconsole.ui.screens.engine import EngineScreen
+from specconsole.ui.screens.gpu import GpuScreen
 from specconsole.ui.screens.live import LiveScreen
+from specconsole.ui.widgets.gpus import GpuChosen
 from specconsole.ui.widgets.header import READ_WRITE
 from specconsole.ui.widgets.units import Chosen
 
@@ -97,6 +101,21 @@ class SpecConsole(ExamineApp):
         for notice in self._notices:
             self.tell(notice, "warning")
         self.call_after_refresh(_settle_garbage)
+
+    def on_gpu_chosen(self, message: GpuChosen) -> None:
+        """A GPU was chosen in the GPUs pane, or is to be opened."""
+        self.selected_gpu = message.key
+        if message.opened and not isinstance(self.screen, GpuScreen):
+            self.push_screen(self._bound(GpuScreen()))
+
+    def action_other_gpu(self, by: int) -> None:
+        """Show the GPU beside the one that is shown."""
+        self.selected_gpu = neighbour(self.fleet.gpus if self.fleet is not None else (), self.selected_gpu, by)
+
+    def action_engine(self) -> None:
+        """Show all of the engine."""
+        if not isinstance(self.screen, EngineScreen):
+            self.push_screen(self._bound(EngineScreen()))
 
     def on_chosen(self, message: Chosen) -> None:
         """A unit was chosen in the units pane."""

@@ -13,22 +13,30 @@ class Place(Enum):
     APP = "everywhere"
     DASHBOARD = "dashboard"
     UNITS = "units"
+    GPUS = "GPUs"
+    ENGINE = "engine"
     LOG = "log"
     SHEET = "every page"
     BENCH = "benchmark"
     DOCTOR = "doctor"
     UNIT = "unit"
+    GPU = "GPU"
+    ENGINE_PAGE = "engine page"
 
 
 AROUND: Mapping[Place, tuple[Place, ...]] = {
     Place.APP: (Place.APP,),
     Place.DASHBOARD: (Place.DASHBOARD, Place.APP),
     Place.UNITS: (Place.UNITS, Place.DASHBOARD, Place.APP),
+    Place.GPUS: (Place.GPUS, Place.DASHBOARD, Place.APP),
+    Place.ENGINE: (Place.ENGINE, Place.DASHBOARD, Place.APP),
     Place.LOG: (Place.LOG, Place.DASHBOARD, Place.APP),
     Place.SHEET: (Place.SHEET, Place.APP),
     Place.BENCH: (Place.BENCH, Place.SHEET, Place.APP),
     Place.DOCTOR: (Place.DOCTOR, Place.SHEET, Place.APP),
     Place.UNIT: (Place.UNIT, Place.SHEET, Place.APP),
+    Place.GPU: (Place.GPU, Place.SHEET, Place.APP),
+    Place.ENGINE_PAGE: (Place.ENGINE_PAGE, Place.SHEET, Place.APP),
 }
 """A place and the places around it, whose keys work there too."""
 

@@ -74,6 +74,24 @@ COMMANDS: tuple[Command, ...] = (
     Command("units.down", "j,down", "", "Select the next unit; its log is shown", "select(1)", Place.UNITS),
     Command("units.up", "k,up", "", "Select the previous unit; its log is shown", "select(-1)", Place.UNITS),
     Command(
+        "gpus.open", "enter", "open", "All of the selected GPU: curves, processes, errors", "open", Place.GPUS, footer=1
+    ),
+    Command("gpus.down", "j,down", "", "Select the GPU below", "select(0, 1)", Place.GPUS),
+    Command("gpus.up", "k,up", "", "Select the GPU above", "select(0, -1)", Place.GPUS),
+    Command("gpus.right", "l,right", "", "Select the GPU to the right", "select(1, 0)", Place.GPUS),
+    Command("gpus.left", "h,left", "", "Select the GPU to the left", "select(-1, 0)", Place.GPUS),
+    Command(
+        "engine.open",
+        "enter",
+        "open",
+        "All of the engine: curves, latencies, acceptance by position",
+        "app.engine",
+        Place.ENGINE,
+        footer=1,
+    ),
+    Command("gpu.next", "l,right", "next", "The next GPU", "app.other_gpu(1)", Place.GPU, footer=1),
+    Command("gpu.previous", "h,left", "previous", "The GPU before it", "app.other_gpu(-1)", Place.GPU, footer=1),
+    Command(
         "log.follow", "G,end", "follow", "Show the end of the log and follow it", "log_end", Place.DASHBOARD, footer=1
     ),
     Command("log.top", "g,home", "", "Show the oldest line that is held", "log_top", Place.DASHBOARD),

@@ -26,7 +26,7 @@ class Tiles:
         return self.lines * self.tile_rows
 
 
-_FORMS = ((3, 46), (2, 40), (1, 64), (1, 35), (1, 23))
+_FORMS = ((3, 38), (2, 40), (1, 64), (1, 35), (1, 23))
 """Rows of a tile and the least width at which that form shows all its numbers, the best form first."""
 
 

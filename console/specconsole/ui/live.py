@@ -12,9 +12,10 @@ from textual.reactive import var
 
 from specconsole.clock import Clock
 from specconsole.engine.health import Health
+from specconsole.engine.history import EngineHistory
 from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.gpu.fault import Fault, FaultWatch
-from specconsole.gpu.history import Column, History
+from specconsole.gpu.history import History, Trend
 from specconsole.gpu.history import key as gpu_key
 from specconsole.gpu.sample import Fleet
 from specconsole.host.base import Host, Link, LinkKind
@@ -56,8 +57,12 @@ class LiveApp(App[None]):
     """The time of day."""
     fleet: var[Fleet | None] = var(None)
     """The newest sample of the host."""
-    history: var[Mapping[str, Column]] = var({})
-    """Utilisation so far by GPU key."""
+    history: var[Mapping[str, Trend]] = var({})
+    """The newest samples by GPU key."""
+    samples: var[History | None] = var(None)
+    """All samples that are kept; it grows with each `fleet`."""
+    selected_gpu: var[str] = var("")
+    """The key of the GPU that is selected; "": the first one."""
     faults: var[tuple[Fault, ...]] = var(())
     """What is wrong with any GPU now."""
     units: var[tuple[Unit, ...]] = var(())
@@ -74,6 +79,8 @@ class LiveApp(App[None]):
     """What runs, for the header."""
     engine: var[EngineSnapshot | None] = var(None)
     """What the running unit's server said last."""
+    engine_past: var[EngineHistory | None] = var(None)
+    """What it said before; it grows with each `engine`."""
     buffer: var[LogBuffer | None] = var(None)
     """The log of all units."""
     log_end: var[int] = var(0)
@@ -112,7 +119,7 @@ class LiveApp(App[None]):
     def on_mount(self) -> None:
         """Say who and where before anything else is painted."""
         self.host_name = self.host.name
-        self.buffer = self.logs
+        self.buffer, self.samples = self.logs, self._history
         self.tick()
         self.link = self.host.link
 
@@ -187,7 +194,7 @@ class LiveApp(App[None]):
     def _take_fleet(self, fleet: Fleet) -> None:
         with self.batch_update():
             self._history.add(fleet)
-            self.history = {gpu_key(gpu): self._history.column(gpu, "util") for gpu in fleet.gpus}
+            self.history = {gpu_key(gpu): self._history.trend(gpu) for gpu in fleet.gpus}
             self.faults = self._fault_watch.feed(fleet)
             self.fleet = fleet
             self._came("gpus", fleet.interval_s)
@@ -210,13 +217,15 @@ class LiveApp(App[None]):
         asked = () if unit is None else (unit.key, unit.serving.endpoint, unit.serving.served_names)
         if asked == self._engine_of:
             return
-        self._engine_of, self.engine = asked, None
+        self._engine_of, self.engine, self.engine_past = asked, None, EngineHistory()
         self.workers.cancel_group(self, "engine")
         self.feeds = {name: feed for name, feed in self.feeds.items() if name != "engine"}
         if unit is not None:
             self.follow("engine", lambda: self.sources.engine(unit), self._take_engine)
 
     def _take_engine(self, engine: EngineSnapshot) -> None:
+        if self.engine_past is not None:
+            self.engine_past.add(engine)
         self.engine = engine
         self._answered |= engine.health is Health.ANSWERING
         self._start_answers(engine)

@@ -12,7 +12,7 @@ from textual.reactive import var
 
 from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.gpu.fault import Fault
-from specconsole.gpu.history import Column
+from specconsole.gpu.history import Trend
 from specconsole.gpu.sample import Fleet
 from specconsole.load.timeline import LoadTimeline
 from specconsole.logs.buffer import LogBuffer
@@ -49,8 +49,10 @@ class DashboardScreen(LiveScreen, inherit_bindings=False):
     """The state of each source of data."""
     fleet: var[Fleet | None] = var(None)
     """The newest sample of the host."""
-    history: var[Mapping[str, Column]] = var({})
-    """Utilisation so far by GPU key."""
+    history: var[Mapping[str, Trend]] = var({})
+    """The newest samples by GPU key."""
+    selected_gpu: var[str] = var("")
+    """The key of the selected GPU."""
     faults: var[tuple[Fault, ...]] = var(())
     """What is wrong with any GPU now."""
     units: var[tuple[Unit, ...]] = var(())
@@ -88,7 +90,8 @@ class DashboardScreen(LiveScreen, inherit_bindings=False):
         yield self.header()
         with Top(id="top"):
             yield UnitsPane().data_bind(me.link, me.feeds, me.now, me.units, me.units_at, me.selected, me.server)
-            yield GpusPane().data_bind(me.link, me.feeds, me.now, me.fleet, me.history, me.faults)
+            gpus = GpusPane()
+            yield gpus.data_bind(me.link, me.feeds, me.now, me.fleet, me.history, me.faults, me.selected_gpu)
         yield LoadPane().data_bind(me.link, me.feeds, me.now, me.engine, me.unit, me.attempt, me.start_age)
         yield EnginePane().data_bind(me.link, me.feeds, me.now, me.engine, me.unit, me.attempt)
         log = LogPane(self._stamp)

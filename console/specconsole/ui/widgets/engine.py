@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from textual.reactive import var
 
 from specconsole import text
@@ -9,10 +11,11 @@ from specconsole.engine.health import Health
 from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.load.timeline import LoadTimeline
 from specconsole.service.unit import Unit
+from specconsole.ui import keys
 from specconsole.ui.engine_rows import engine_rows
 from specconsole.ui.freshness import Feed, Freshness
 from specconsole.ui.load_rows import load_note
-from specconsole.ui.row import Row, Run, faded, join
+from specconsole.ui.row import Row, Run, faded, fitting
 from specconsole.ui.unit_word import QUIET_S, name
 from specconsole.ui.widgets.pane import Pane
 from specconsole.ui.widgets.rows import Rows
@@ -50,6 +53,7 @@ class EnginePane(Pane):
     NAME = "engine"
     FEED = "engine"
     INPUTS = ("engine", "unit", "attempt")
+    BINDINGS: ClassVar = keys.bindings(keys.Place.ENGINE)
 
     engine: var[EngineSnapshot | None] = var(None)
     """What the server of the running unit said last; None: it was not asked yet, or nothing runs."""
@@ -72,7 +76,8 @@ class EnginePane(Pane):
         words, ink = standing(self.engine)
         note = load_note(self.attempt) if self.engine.health is Health.ANSWERING else ()
         said: Row = ((words, "muted" if fresh.stale and ink == "good" else ink),)
-        return join([who[:1], said, note, _windows(self.engine)])
+        parts = [(0, who[:1]), (0, said), (2, note), (1, _windows(self.engine))]
+        return fitting(parts, self.size.width - len(self.NAME) - (16 if fresh.stale else 10))
 
     def draw(self, fresh: Freshness) -> None:
         """Load and speed."""

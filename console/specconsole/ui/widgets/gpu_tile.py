@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from specconsole import text
 from specconsole.gpu.fault import Fault
-from specconsole.gpu.history import Column
+from specconsole.gpu.history import Trend
 from specconsole.gpu.sample import Gpu
 from specconsole.gpu.view import GIB, Memory, gibibytes
 from specconsole.ui.row import Row, Run, apart, bar, faded, fill, fitting, spark, width
@@ -17,7 +17,9 @@ HOT_C = 85.0
 AT_LIMIT = 0.98
 """Power at this share of its limit is marked."""
 _SPARK = 4
-_SHORT = {"lost": "lost", "silent": "silent", "ecc": "ECC", "slowed": "slowed", "ghost": "ghost"}
+_WIDE = 46
+"""From so many cells on PCIe is told with its unit."""
+_SHORT = {"lost": "lost", "silent": "silent", "ecc": "ECC", "slowed": "slowed", "ghost": "only waits"}
 
 
 @dataclass(frozen=True)
@@ -26,16 +28,18 @@ class Card:
 
     gpu: Gpu
     memory: Memory
-    util: Column = ()
-    """Utilisation so far, 0 to 1, oldest first; None where it could not be read."""
+    trend: Trend = field(default_factory=Trend)
+    """Its newest samples."""
     faults: tuple[Fault, ...] = ()
     """What is wrong with this GPU."""
+    selected: bool = False
+    """Enter opens this one."""
 
 
 def tile(card: Card, cells: int, rows: int) -> tuple[Row, ...]:
     """Draw a GPU on `rows` (1 to 3) rows of `cells` cells; 23 cells are the least that hold every number."""
     if card.gpu.error is not None:
-        lost: Row = (index(card.gpu), ("✖ " + text.one_line(card.gpu.error), "bad"))
+        lost: Row = (index(card), ("✖ " + text.one_line(card.gpu.error), "bad"))
         return (fill(lost, cells), *((fill((), cells),) * (rows - 1)))
     if rows == 1:
         return (line(card, cells),)
@@ -46,22 +50,27 @@ def tile(card: Card, cells: int, rows: int) -> tuple[Row, ...]:
 
 
 def line(card: Card, cells: int) -> Row:
-    """Everything on one row; bar, curve and PCIe appear as room allows, and what is wrong stands in the bar's place."""
+    """Everything on one row; bar, curves and PCIe appear as room allows, and what is wrong stands in the bar's place."""
     gpu, mark = card.gpu, marks(card)
     right: Row = ((" ", "text"), (watts(gpu), power_ink(gpu)), *temperature(gpu))
     room = cells - 14 - width(right)  # less number, memory, percentage and a blank
     if room >= 12 + 3 * _SPARK:
         right = ((" ", "text"), (pcie(gpu), "muted"), *right)
         room -= 12
-    left: Row = (index(gpu, bad=bool(mark) and room < 6),)
-    if room >= 6:
-        across = min(room * 3 // 5, 24)
+    left: Row = (index(card, bad=bool(mark) and room < 6),)
+    past = min(room // 4, 16) if room >= 6 * _SPARK else 0
+    if room - past >= 6:
+        across = min((room - past) * (1 if past else 3) // (2 if past else 5), 24)
         left += fill(mark, across) if mark else bar(card.memory.share, across, "gpu-memory", "gpu-free")
         room -= across + 1
         left += ((" ", "text"),)
-    left += ((gib(card.memory), "text"), (percent(gpu.util), "text"))
+    left += ((gib(card.memory), "text"),)
+    if past:
+        left += ((" ", "text"), (spark(card.trend.memory, past - 1), "gpu-memory"))
+        room -= past
+    left += ((percent(gpu.util), util_ink(card)),)
     if room > _SPARK:
-        left += ((" ", "text"), (spark(card.util, room - 1), "gpu-util"))
+        left += ((" ", "text"), (spark(card.trend.util, room - 1), "gpu-util"))
     return apart(left, right, cells)
 
 
@@ -69,39 +78,46 @@ def activity(card: Card, cells: int) -> Row:
     """What changes every second: utilisation and its curve, power against limit, temperature."""
     gpu = card.gpu
     right: Row = (("  ", "text"), (power(gpu), power_ink(gpu)), *temperature(gpu))
-    left: Row = (index(gpu), (percent(gpu.util), "text"), (" ", "text"))
-    return apart((*left, (spark(card.util, cells - width(left) - width(right)), "gpu-util")), right, cells)
+    left: Row = (index(card), (percent(gpu.util), util_ink(card)), (" ", "text"))
+    return apart((*left, (spark(card.trend.util, cells - width(left) - width(right)), "gpu-util")), right, cells)
 
 
 def memory(card: Card, cells: int, beside: Row) -> Row:
-    """The memory bar with its numbers, and what stands beside them: PCIe, or marks of what is wrong."""
+    """The memory bar with its numbers and its past, and what stands beside them: PCIe, or marks of what is wrong."""
     space: Row = ((" ", "text"),) if beside else ()
     right: Row = ((" ", "text"), (gibibytes(card.memory).rjust(13), "text"), *space, *beside)
     room = max(cells - 3 - width(right), 4)
-    return fill(((" " * 3, "text"), *bar(card.memory.share, room, "gpu-memory", "gpu-free"), *right), cells)
+    past = min(room // 3, 20) if room >= 4 * _SPARK else 0
+    curve: Row = ((" ", "text"), (spark(card.trend.memory, past - 1), "gpu-memory")) if past else ()
+    shown = bar(card.memory.share, room - past, "gpu-memory", "gpu-free")
+    return fill(((" " * 3, "text"), *shown, *curve, *right), cells)
 
 
 def details(card: Card, cells: int) -> Row:
     """PCIe, clocks and marks, muted: one looks here when something is odd."""
-    gpu, mark = card.gpu, marks(card) or slowed(card)
+    gpu, mark = card.gpu, marks(card, long=True) or slowed(card)
+    top = f"/{gpu.sm_mhz_max:,}" if gpu.sm_mhz_max is not None else ""
+    moved = f"▼ {text.rate(gpu.pcie_rx):>9}  ▲ {text.rate(gpu.pcie_tx):>9}" if cells >= _WIDE else pcie(gpu)
     parts: list[tuple[int, Row]] = [
-        (1, ((f"▼ {text.rate(gpu.pcie_rx):>9}  ▲ {text.rate(gpu.pcie_tx):>9}", "muted"),)),
-        (2, ((f"{gpu.sm_mhz:,} MHz".rjust(9), "muted"),) if gpu.sm_mhz is not None else ()),
+        (1, ((moved, "muted"),)),
+        (2, ((f"{gpu.sm_mhz:,}{top} MHz".rjust(15 if top else 9), "muted"),) if gpu.sm_mhz is not None else ()),
         (3, ((f"SM {text.percent(gpu.sm_active):>5}", "muted"),) if gpu.sm_active is not None else ()),
+        (4, ((f"DRAM {text.percent(gpu.dram_active):>5}", "muted"),) if gpu.dram_active is not None else ()),
     ]
     shown = fitting(parts, max(cells - 3 - width(mark), 0))
     return apart(((" " * 3, "text"), *shown), mark, cells)
 
 
-def marks(card: Card) -> Row:
-    """What is wrong with a card, in few words; empty when nothing is."""
+def marks(card: Card, *, long: bool = False) -> Row:
+    """What is wrong with a card, in few words, or in a few more; empty when nothing is."""
     runs: list[Run] = []
     for fault in card.faults:
         said = fault.text.partition(",")[0] if fault.kind == "xid" else _SHORT.get(fault.kind, fault.kind)
+        if long and fault.kind == "ghost":
+            said = "ghost: busy, but only waits"
         space = " " if runs else ""
-        runs.append(
-            (f"{space}{'✖' if fault.grave else '▲'} {text.one_line(said, 12)}", "bad" if fault.grave else "warn")
-        )
+        sign, ink = ("✖", "bad") if fault.grave else ("▲", "warn")
+        runs.append((f"{space}{sign} {text.one_line(said, 28 if long else 12)}", ink))
     return tuple(runs)
 
 
@@ -110,10 +126,17 @@ def slowed(card: Card) -> Row:
     return tuple((f"▾ {text.one_line(reason, 20)}", "muted") for reason in (card.gpu.throttle or ())[:1])
 
 
-def index(gpu: Gpu, *, bad: bool = False) -> Run:
-    """The GPU's number, two cells and a blank; a card that the driver cannot number has none."""
-    number = f"{gpu.index:>2}" if gpu.index >= 0 else " ?"
-    return (f"{number}✖", "bad") if bad else (f"{number} ", "muted")
+def index(card: Card, *, bad: bool = False) -> Run:
+    """The GPU's number, two cells and a sign; a card that the driver cannot number has none."""
+    number = f"{card.gpu.index:>2}" if card.gpu.index >= 0 else " ?"
+    if bad:
+        return (f"{number}✖", "bad")
+    return (f"{number}›", "accent") if card.selected else (f"{number} ", "muted")
+
+
+def util_ink(card: Card) -> str:
+    """Utilisation is marked when the kernels only wait."""
+    return "warn" if any(fault.kind == "ghost" for fault in card.faults) else "text"
 
 
 def gib(of: Memory) -> str:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
+from textual import events
 from textual.containers import Grid
 from textual.geometry import Size
+from textual.message import Message
 from textual.reactive import var
 from textual.widget import Widget
 
 from specconsole import text
 from specconsole.gpu import view
 from specconsole.gpu.fault import Fault
-from specconsole.gpu.history import Column, key
+from specconsole.gpu.history import Trend, key
 from specconsole.gpu.sample import Fleet
-from specconsole.ui import layout
+from specconsole.ui import keys, layout
 from specconsole.ui.freshness import Freshness
 from specconsole.ui.row import Row, faded, fitting, paragraph
 from specconsole.ui.widgets.gpu_tile import Card, GpuTile
@@ -50,6 +54,15 @@ def trouble(fleet: Fleet, faults: tuple[Fault, ...], cells: int) -> Row:
     return (("no fault seen", "muted"),) if asked else ()
 
 
+@dataclass
+class GpuChosen(Message):
+    """The user selected a GPU."""
+
+    key: str
+    opened: bool = False
+    """All of it is to be shown."""
+
+
 class Tiles(Grid, Covered):
     """The grid of tiles."""
 
@@ -59,7 +72,8 @@ class GpusPane(Pane):
 
     NAME = "GPUs"
     FEED = "gpus"
-    INPUTS = ("fleet", "history", "faults")
+    INPUTS = ("fleet", "history", "faults", "selected_gpu")
+    BINDINGS: ClassVar = keys.bindings(keys.Place.GPUS)
     DEFAULT_CSS = """
     GpusPane > Tiles { height: 1fr; width: 1fr; margin: 0 1 0 0; overflow: hidden; }
     GpusPane > #note { height: 1fr; }
@@ -67,14 +81,16 @@ class GpusPane(Pane):
 
     fleet: var[Fleet | None] = var(None)
     """The newest sample of the host."""
-    history: var[Mapping[str, Column]] = var({})
-    """Utilisation so far by GPU key, oldest first."""
+    history: var[Mapping[str, Trend]] = var({})
+    """The newest samples by GPU key."""
     faults: var[tuple[Fault, ...]] = var(())
     """What is wrong with any GPU now, the gravest first."""
+    selected_gpu: var[str] = var("")
+    """The key of the selected GPU; "": the first one."""
 
     _form = layout.Tiles(0, 0, 0)
     _width = 0
-    _shown: tuple[Fleet, bool, Size] | None = None
+    _shown: tuple[Fleet, bool, Size, int] | None = None
 
     def body(self) -> Iterable[Widget]:
         """The grid of tiles, and the line that stands there when there are none."""
@@ -98,19 +114,59 @@ class GpusPane(Pane):
             note.show(paragraph(self._nothing(fleet), self.size.width, room, "text" if fleet else "muted"))
             return
         self._arrange(grid, len(gpus))
-        if (shown := (fleet, fresh.stale, self.size)) == self._shown:
+        if (shown := (fleet, fresh.stale, self.size, self._marked)) == self._shown:
             return  # only the age went on
         self._shown = shown
         with self.app.batch_update():
             for position, tile in enumerate(grid.query_children(GpuTile)):
-                line, column = divmod(position, self._form.columns)
-                if (number := column * self._form.lines + line) < len(gpus):
+                if (number := self._number(position)) < len(gpus):
                     tile.show_card(self._card(fleet, number), stale=fresh.stale)
 
     def _card(self, fleet: Fleet, number: int) -> Card:
         gpu = fleet.gpus[number]
         faults = tuple(fault for fault in self.faults if fault.gpu == gpu.index)
-        return Card(gpu, view.memory(gpu, fleet), self.history.get(key(gpu), ()), faults)
+        trend = self.history.get(key(gpu), Trend())
+        return Card(gpu, view.memory(gpu, fleet), trend, faults, selected=number == self._marked)
+
+    def _number(self, position: int) -> int:
+        """Which GPU the tile at a place of the grid shows: they are numbered down the columns."""
+        line, column = divmod(position, max(self._form.columns, 1))
+        return column * self._form.lines + line
+
+    @property
+    def index(self) -> int:
+        """The place of the selected GPU among all."""
+        gpus = self.fleet.gpus if self.fleet is not None else ()
+        return next((i for i, gpu in enumerate(gpus) if key(gpu) == self.selected_gpu), 0)
+
+    @property
+    def _marked(self) -> int:
+        """The tile that is marked: one can be selected while the pane is in focus."""
+        return self.index if self.has_focus else -1
+
+    def action_select(self, right: int, down: int) -> None:
+        """Select the tile beside, or the one below or above."""
+        if self.fleet is None or not self.fleet.gpus:
+            return
+        column, line = divmod(self.index, max(self._form.lines, 1))
+        wanted = (column + right) * self._form.lines + line + down
+        if column + right >= 0 and 0 <= wanted < len(self.fleet.gpus):
+            self._choose(wanted)
+
+    def action_open(self) -> None:
+        """Show all of the selected GPU."""
+        if self.fleet is not None and self.fleet.gpus:
+            self.post_message(GpuChosen(key(self.fleet.gpus[self.index]), opened=True))
+
+    def on_click(self, event: events.Click) -> None:
+        """Select the GPU under the mouse; a second click opens it."""
+        for position, tile in enumerate(self.query(GpuTile)):
+            if tile.region.contains(event.screen_x, event.screen_y):
+                self._choose(self._number(position), opened=event.chain > 1)
+
+    def _choose(self, number: int, *, opened: bool = False) -> None:
+        if self.fleet is not None and number < len(self.fleet.gpus):
+            self.post_message(GpuChosen(key(self.fleet.gpus[number]), opened))
 
     def _nothing(self, fleet: Fleet | None) -> str:
         if fleet is None:
