@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -179,3 +180,19 @@ def test_a_line_is_found_in_every_way_to_write_a_key() -> None:
     text = '# a = 1\n"a" = 1\nb.c = 2\n[d]\n"e f" = 3\n[[g]]\nh=1\n[ i . j ]\n'
     lines = {("a",): 2, ("b", "c"): 3, ("d",): 4, ("d", "e f"): 5, ("g", "h"): 7, ("i", "j"): 8, ("k",): None}
     assert {path: toml.line_of(text, path) for path in lines} == lines
+
+
+def test_the_smallest_profile_shows_all_there_is_to_say(tmp_path: Path) -> None:
+    shipped = resources.find("profiles")["minimal"].read_text()
+    for word in ("description", "hosts", "api_key", "expect", "bench", "prompts", "name", "manager", "role", "port"):
+        assert re.search(rf"^(# )?\[?{word}", shipped, re.MULTILINE), f"{word} is not shown"
+    # With every comment that is a setting taken in, it is still a profile.
+    whole = re.sub(r"^# (?=[\[a-z_]+\]?( =|$))", "", shipped, flags=re.MULTILINE).replace('env = "VLLM_API_KEY"\n', "")
+    (tmp_path / "whole.toml").write_text(whole)
+    found = profile.load(tmp_path / "whole.toml")
+    assert found.description
+    assert found.hosts
+    assert found.api_key
+    assert found.expect.load_minutes
+    assert found.prompts != "default"
+    assert found.units[0].port

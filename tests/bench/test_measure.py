@@ -42,7 +42,7 @@ async def test_what_the_log_said_stands_in_the_identity() -> None:
         log_entry("Starting to load model /m...") + "\n" + log_entry("Asynchronous scheduling is disabled."),
     )
     who = (await last(machine)).identity
-    assert (who.host, who.unit, who.invocation) == ("root@gpu-1", "vllm-a.service", "f" * 32)
+    assert (who.host, who.unit, who.invocation) == ("gpu-1", "vllm-a.service", "f" * 32)
     assert (who.runner, who.async_scheduling, who.method, who.k) == ("V1", False, "ngram", 5)
     assert who.environment == {"gpu": "H200"}
 

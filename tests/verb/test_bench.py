@@ -75,7 +75,7 @@ def call(*words: str) -> int:
 def test_the_table_for_people(host: FakeHost, capsys: pytest.CaptureFixture[str]) -> None:
     assert call() == 0
     out, err = capsys.readouterr()
-    assert "vllm-ngram.service on root@gpu-1 · invocation " + "f" * 32 in out
+    assert "vllm-ngram.service on gpu-1 · invocation " + "f" * 32 in out
     assert "ngram k=5" in out
     assert "3.333" in out
     assert "✓ Tokens: 4 here, 4 at the server." in out

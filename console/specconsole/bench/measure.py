@@ -18,7 +18,7 @@ from specconsole.bench.spec import BenchSpec
 from specconsole.errors import LinkLost, NotPermitted
 from specconsole.history.entry import Run
 from specconsole.history.memory import Memory
-from specconsole.host.base import Endpoint, Host
+from specconsole.host.base import Endpoint, Host, hostname
 from specconsole.logs.source import Source
 
 UNREAD = "The unit's log could not be asked: requests that waited for a kernel's compilation (JIT) are not sorted out."
@@ -58,7 +58,7 @@ async def measure(
     if host.read_only:
         raise NotPermitted(f"{host.name} is read-only here: a benchmark would put load on its server.")
     unit = subject.source.key if subject.source else ""
-    number = await _number(memory, host.name, unit, subject.invocation)
+    number = await _number(memory, hostname(host), unit, subject.invocation)
     identity = await _identity(host, subject, unit)
     last: Progress | None = None
     running = execute(host, spec, subject.endpoint, api_key=api_key, identity=identity, number=number, cancel=cancel)
@@ -77,7 +77,7 @@ async def measure(
 
 async def _identity(host: Host, subject: Subject, unit: str) -> Identity:
     known = Identity(
-        host=host.name,
+        host=hostname(host),
         unit=unit,
         invocation=subject.invocation,
         method=subject.method,

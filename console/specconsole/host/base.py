@@ -223,3 +223,8 @@ class Host(Protocol):
     async def send_file(self, path: str, data: bytes, mode: int = 0o600) -> None:
         """Write a small file on the host, atomically; its folder must exist."""
         ...
+
+
+def hostname(host: Host) -> str:
+    """The name that a host gives itself, by which it is remembered: it stays when the way there is named otherwise."""
+    return host.facts.hostname if host.facts else host.name

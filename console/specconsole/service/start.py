@@ -19,7 +19,7 @@ from specconsole.engine.key import ApiKey
 from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.errors import LinkLost
 from specconsole.history.entry import Load, digest
-from specconsole.host.base import Host
+from specconsole.host.base import Host, hostname
 from specconsole.load import feed as load
 from specconsole.load.estimate import temperature
 from specconsole.load.timeline import LoadTimeline, Stage
@@ -206,7 +206,7 @@ def remembered(host: Host, unit: Unit, attempt: LoadTimeline) -> Load | None:
         return None
     weights = attempt.weights
     return Load(
-        host=host_of(host),
+        host=hostname(host),
         unit=unit.key,
         invocation=attempt.invocation,
         started=attempt.started,
@@ -228,11 +228,6 @@ def remembered(host: Host, unit: Unit, attempt: LoadTimeline) -> Load | None:
 def host_now(host: Host, clock: Clock) -> float:
     """Seconds since the epoch by the host's clock."""
     return clock.now() + ((host.facts.clock_skew_s or 0.0) if host.facts else 0.0)
-
-
-def host_of(host: Host) -> str:
-    """The name by which the history knows a host."""
-    return host.facts.hostname if host.facts else host.name
 
 
 def fingerprint(unit: Unit) -> dict[str, object]:

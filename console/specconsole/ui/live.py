@@ -36,6 +36,8 @@ from specconsole.ui.widgets.header import READ_ONLY, READ_WRITE, Served
 
 TICK_S = 1.0
 """Ages and the clock are drawn this often."""
+NOTICE_S = {"information": 3.0, "warning": 8.0, "error": 15.0}
+"""How long a notice stays: what only says that a key worked must not cover what the key is for."""
 
 
 class LiveApp(App[None]):
@@ -144,7 +146,7 @@ class LiveApp(App[None]):
     def tell(self, said: str, severity: str = "information") -> None:
         """Show a notice; its text is never markup."""
         level: Any = severity
-        self.notify(one_line(said), severity=level, markup=False, timeout=8)
+        self.notify(one_line(said), severity=level, markup=False, timeout=NOTICE_S[severity])
 
     def _fatal_error(self) -> None:
         """Leave with one sentence; Textual would print the values of all variables, with what the host said in them."""

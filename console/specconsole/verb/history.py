@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from specconsole import text
+from specconsole.errors import UsageError
 from specconsole.history.entry import Load, Run
 from specconsole.history.memory import Memory
 from specconsole.verb import output
@@ -26,6 +27,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """List what is remembered."""
+    if args.limit < 1:
+        raise UsageError(f"-n {args.limit} is out of range.", hint="It takes 1 or more.")
     return drive(_run(args))
 
 
@@ -33,7 +36,7 @@ async def _run(args: argparse.Namespace) -> int:
     memory = Memory()
     try:
         read = memory.loads if args.kind == "loads" else memory.runs
-        found = await read(args.host, args.unit, max(args.limit, 1))
+        found = await read(args.host, _key(args.unit), args.limit)
     finally:
         await memory.close()
     if memory.trouble:
@@ -41,10 +44,15 @@ async def _run(args: argparse.Namespace) -> int:
     if args.json:
         output.write_json({args.kind: found})
     elif not found:
-        output.write_text(f"No {args.kind} are remembered yet.")
+        which = "of these" if args.host or args.unit else "yet"
+        output.write_text(f"No {args.kind} are remembered {which}.")
     else:
         output.write_text(table(found))
     return 0
+
+
+def _key(unit: str | None) -> str | None:
+    return unit if unit is None or unit.endswith(".service") else f"{unit}.service"
 
 
 def table(found: Sequence[Load] | Sequence[Run]) -> str:

@@ -16,7 +16,7 @@ from specconsole.clock import Clock, SystemClock
 from specconsole.errors import Inconclusive, LinkLost, UsageError
 from specconsole.history.entry import Load
 from specconsole.history.memory import Memory
-from specconsole.host.base import Host, LinkKind
+from specconsole.host.base import Host, LinkKind, hostname
 from specconsole.load.estimate import Estimate, estimate
 from specconsole.load.phase import Phase
 from specconsole.load.timeline import LoadTimeline, Progress, Span, Stage
@@ -78,7 +78,7 @@ async def _watched(args: argparse.Namespace, host: Host, story: Story, memory: M
     story.unit, key = unit, None
     if not host.read_only:
         key = await patient(host, clock, lambda: api_key(host, unit, profile, os.environ))
-    story.past = await memory.loads(start.host_of(host), unit.key)
+    story.past = await memory.loads(hostname(host), unit.key)
     return await _settled(story, unit, start.follow(host, unit, clock=clock, profile=profile, api_key=key), memory)
 
 
