@@ -92,6 +92,8 @@ def planned(load: LoadTimeline) -> LoadTimeline:
     eager = facts.eager if facts.eager is not None else expected.eager
     method = facts.method if facts.speculation else None if facts.speculation is False else expected.method
     phases = plan(replace(expected, model=model, eager=eager, method=method))
+    if facts.engine == "V0":
+        phases = tuple(phase for phase in phases if phase is not Phase.COMPILE)
     return load if phases == load.plan else replace(load, plan=phases)
 
 

@@ -16,7 +16,7 @@ LONGEST = 1024
 """Characters of a bar that are looked at; a terminal's width is a few hundred."""
 _COUNT = re.compile(
     r":\s{1,200}\d{1,3}%(?: Completed)?\s?\|(?:[^|]{0,600}\|)?\s{0,9}(?P<done>\d{1,9})/(?P<total>\d{1,9}) "
-    r"\[(?:(?P<elapsed>\d{1,4}(?::\d\d){1,2})<[\d:?]{1,12}(?:, {0,4}(?P<rate>[\d.]{1,12})(?P<per>s/|[a-z]{1,9}/s))?)?"
+    r"\[(?:(?P<elapsed>\d{1,4}(?::\d\d){1,2})<(?P<remaining>[\d:?]{1,12})(?:, {0,4}(?P<rate>[\d.]{1,12})(?P<per>s/|[a-z]{1,9}/s))?)?"
 )
 
 
@@ -63,6 +63,10 @@ class Bar:
     phase: Phase = Phase.WEIGHTS
     elapsed_s: float | None = None
     """Seconds since it was at 0, by the bar itself; good to a second, and to 0.1 s when it is complete."""
+    remaining_s: float | None = None
+    """The bar's own guess, smoothed over its latest steps and cut to whole seconds: after a burst it says 14 s of 3 h."""
+    each_s: float | None = None
+    """Seconds for one, by the bar's smoothed rate."""
 
     @property
     def complete(self) -> bool:
@@ -83,18 +87,28 @@ def parse(text: str, version: str | None = None) -> Bar | None:
     same = [form for form in fitting if form.says == fitting[0].says]
     form = next((f for f in same if version and within(version, f.since, f.until)), same[-1])
     done, total = int(found["done"]), int(found["total"])
-    return Bar(head[:120], done, total, form.unit, form.phase, _elapsed(found, done, total))
+    remaining = _seconds(found["remaining"] or "?")
+    return Bar(head[:120], done, total, form.unit, form.phase, _elapsed(found, done, total), remaining, _each(found))
+
+
+def _seconds(clock: str) -> float | None:
+    if not re.fullmatch(r"\d{1,4}(?::\d\d){1,2}", clock):
+        return None
+    seconds = 0
+    for part in clock.split(":"):
+        seconds = seconds * 60 + int(part)
+    return float(seconds)
+
+
+def _each(found: re.Match[str]) -> float | None:
+    rate = float(found["rate"]) if found["rate"] and re.fullmatch(r"\d+(?:\.\d+)?", found["rate"]) else 0.0
+    return None if rate <= 0 else rate if found["per"] == "s/" else 1 / rate
 
 
 def _elapsed(found: re.Match[str], done: int, total: int) -> float | None:
     """Seconds since 0: the clock in the bar is cut to whole seconds, the rate of a complete bar is its mean."""
-    if not found["elapsed"]:
-        return None
-    seconds = 0
-    for part in found["elapsed"].split(":"):
-        seconds = seconds * 60 + int(part)
-    rate = float(found["rate"]) if found["rate"] and re.fullmatch(r"\d+(?:\.\d+)?", found["rate"]) else 0.0
-    if done < total or rate <= 0:
-        return float(seconds)
-    exact = total * rate if found["per"] == "s/" else total / rate
+    seconds, each = _seconds(found["elapsed"] or ""), _each(found)
+    if seconds is None or done < total or each is None:
+        return seconds
+    exact = total * each
     return min(max(exact, seconds), seconds + 1.0) if seconds - 1 < exact < seconds + 2 else seconds + 0.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from specconsole.load import reading
-from specconsole.load.condition import CONDITIONS, STUCK_S, Evidence, older
+from specconsole.load.condition import CONDITIONS, STUCK_S, WATCH_S, Evidence, older
 from specconsole.load.phase import Phase
 from specconsole.load.signature import BY_NAME, CAUSES, SIGNATURES
 from specconsole.load.verdict import Judgement, Verdict
@@ -84,7 +84,8 @@ def _judgement(name: str, evidence: Evidence) -> Judgement:
     if name in _FIXED:
         return _FIXED[name]
     if name in _HANGS or name == "collective":
-        least_s = STUCK_S if name in _HANGS else _collective_s(evidence)
+        # A failed completion is final: NCCL does not try again.
+        least_s = WATCH_S if name == "network" else STUCK_S if name in _HANGS else _collective_s(evidence)
         # Before we came it may have moved unseen, in silence.
         seen = evidence.observed_s is None or evidence.observed_s >= OBSERVED_S
         return Judgement.STUCK if older(evidence, least_s) and seen else Judgement.WATCH

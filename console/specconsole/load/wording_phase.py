@@ -32,7 +32,8 @@ CONFIG = (
 INIT = (
     Wording("Initializing a V1 LLM engine (v", r"(?P<version>[^)\s]+)\)", Phase.INIT, BEGIN, since="0.7.3", facts=(("engine", "V1"),)),
     Wording("Initializing a V0 LLM engine (v", r"(?P<version>[^)\s]+)\)", Phase.INIT, BEGIN, since="0.7.3", until="0.10.2", facts=(("engine", "V0"),)),
-    Wording("Initializing an LLM engine (v", r"(?P<version>[^)\s]+)\)", Phase.INIT, BEGIN, until="0.7.0"),
+    Wording("Initializing an LLM engine (v", r"(?P<version>0\.[0-6]\.[0-5][^)\s]*)\)", Phase.INIT, BEGIN, until="0.6.5", facts=(("engine", "V0"),)),
+    Wording("Initializing an LLM engine (v", r"(?P<version>[^)\s]+)\)", Phase.INIT, BEGIN, since="0.6.6", until="0.7.0"),
     Wording("Wait for all ray workers", "", Phase.INIT),
     Wording("Started a local Ray instance", "", Phase.INIT),
     Wording("Connecting to existing Ray cluster", "", Phase.INIT),
@@ -44,6 +45,8 @@ INIT = (
     Wording("vLLM is using nccl==", "", Phase.INIT),
     Wording("generating GPU P2P access cache in ", "", Phase.INIT),
     Wording("reading GPU P2P access cache from ", "", Phase.INIT),
+    Wording("NCCL INFO ", r"(?:comm 0x\w{1,32} rank \d{1,6} |Channel \d|Bootstrap |NET/|ncclCommInitRank)", Phase.INIT),
+    Wording("Configuring SpecDecodeWorker ", "", Phase.INIT, until="0.10.2", facts=(("engine", "V0"),)),
     Wording("Custom allreduce is disabled because ", "", Phase.INIT),
     Wording("Using ", r".{1,200}all-reduce backends \(in dispatch order\)", Phase.INIT, since="0.22.1"),
     Wording("Using V2 Model Runner", "", Phase.INIT, since="0.16.0", facts=(("runner", "V2"),)),
@@ -84,7 +87,7 @@ COMPILE = (
 )  # fmt: skip
 
 PROFILE = (
-    Wording("Encoder cache will be initialized ", "", Phase.PROFILE),
+    Wording("NCCL INFO AllReduce: ", r".{0,120}? count [1-9]\d{6,} ", Phase.PROFILE),
     Wording("Initial profiling/warmup run took ", "", Phase.PROFILE, since="0.18.0"),
     Wording("Memory profiling takes ", "", Phase.PROFILE, until="0.10.2"),
     Wording("Warming up done.", "", Phase.PROFILE),
