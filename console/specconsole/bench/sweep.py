@@ -1,0 +1,181 @@
+"""Configurations that somebody measured beside one another: which pays, why not, and which k to run; pure arithmetic.
+
+Every figure is one measurement, so what is said is "x % slower", never that it is proven. Speed decides, not acceptance:
+a longer draft may accept more and be slower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from specconsole.bench.breakeven import Measured, smallest_near_best
+from specconsole.bench.judge import MARGIN
+from specconsole.bench.stats import ratio
+
+UNEVEN = 0.02
+"""Answers whose lengths differ by more are not the same work."""
+
+
+class Word(Enum):
+    """The speculative arms against the baseline."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    ALIKE = "alike"
+    """Within the margin."""
+    UNKNOWN = "unknown"
+    """Nothing to compare with."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One configuration as it was measured; None: not given."""
+
+    name: str
+    k: int | None = None
+    """Drafted tokens a step; 0 for the baseline."""
+    tok_s: float | None = None
+    tpot_s: float | None = None
+    wall_s: float | None = None
+    """Of the same work in each arm."""
+    length: float | None = None
+    """AL."""
+    rate: float | None = None
+    """Accepted of drafted, 0 to 1."""
+    tokens: int | None = None
+    """Tokens generated."""
+    decode_s: float | None = None
+    """Seconds after the first token."""
+    drafts: int | None = None
+    drafted: int | None = None
+    accepted: int | None = None
+    per_position: tuple[float, ...] | None = None
+    baseline: bool = False
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds a token, by the most direct figure that is there."""
+        if self.tpot_s is not None:
+            return self.tpot_s
+        if self.decode_s is not None and self.tokens is not None and self.tokens > 1:
+            return self.decode_s / (self.tokens - 1)
+        return 1 / self.tok_s if self.tok_s else None
+
+    @property
+    def acceptance_length(self) -> float | None:
+        """AL from the counts, else as given."""
+        gain = ratio(self.accepted, self.drafts)
+        return self.length if gain is None else 1 + gain
+
+    @property
+    def acceptance_rate(self) -> float | None:
+        """Accepted of drafted, from the counts, else as given."""
+        counted = ratio(self.accepted, self.drafted)
+        return self.rate if counted is None else counted
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One speculative arm against the baseline."""
+
+    arm: Arm
+    speedup: float | None
+    step_s: float | None
+    """Mean seconds of a step: AL x seconds a token, where every step drafts."""
+    measured: Measured | None
+    """Its break-even: R is the AL that it would need; None without AL."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """All arms."""
+
+    baseline: Arm | None
+    rows: tuple[Compared, ...]
+    word: Word
+    best: Arm | None = None
+    """The fastest of all, the baseline included."""
+    recommended: Arm | None = None
+    """The smallest k within 3 % of the fastest."""
+    cause: str = ""
+    """step_overhead: a step costs more than all its drafts could bring; draft_quality: too few drafts are right."""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """What it comes to."""
+        known = [row for row in self.rows if row.speedup is not None]
+        if self.word is Word.UNKNOWN or not known:
+            return "There is nothing to compare with: a baseline without speculation is missing."
+        top = max(known, key=lambda row: row.speedup or 0.0)
+        change = ((top.speedup or 1.0) - 1) * 100
+        what = f"k={top.arm.k}" if top.arm.k is not None else "speculation"
+        said = f"One measurement each: with {what} it is {abs(change):.0f} % {'faster' if change >= 0 else 'slower'}"
+        if self.cause == "step_overhead":
+            return f"{said}. A step costs more than all its drafts could ever bring: the overhead of a step, not the drafter, is the reason."
+        if self.recommended is not None and self.recommended is not self.best and self.recommended.k is not None:
+            return f"{said}; k={self.recommended.k} comes within 3 % of it and costs less in larger batches."
+        return f"{said}."
+
+
+def compare(arms: Sequence[Arm]) -> Sweep:
+    """Judge arms of which one is the baseline (k = 0, or named so)."""
+    baseline = next((arm for arm in arms if arm.baseline or arm.k == 0), None)
+    others = [arm for arm in arms if arm is not baseline]
+    rows = tuple(_row(arm, baseline) for arm in others)
+    known = [row for row in rows if row.speedup is not None]
+    if baseline is None or not known:
+        return Sweep(baseline, rows, Word.UNKNOWN)
+    top = max(row.speedup or 0.0 for row in known)
+    word = Word.FASTER if top > 1 + MARGIN else Word.SLOWER if top < 1 - MARGIN else Word.ALIKE
+    best = max(known, key=lambda row: row.speedup or 0.0).arm if top > 1 else baseline
+    return Sweep(
+        baseline,
+        rows,
+        word,
+        best,
+        _recommended(baseline, known) or best,
+        _cause(word, known),
+        tuple(_warnings(baseline, known)),
+    )
+
+
+def _row(arm: Arm, baseline: Arm | None) -> Compared:
+    base = baseline.seconds if baseline else None
+    seconds, length = arm.seconds, arm.acceptance_length
+    speedup = ratio(base, seconds)
+    if speedup is None and baseline is not None:
+        speedup = ratio(baseline.wall_s, arm.wall_s)
+    k = arm.k
+    if k is None and arm.drafts and arm.drafted and arm.drafted % arm.drafts == 0:
+        k = arm.drafted // arm.drafts
+    step = seconds * length if seconds is not None and length is not None else None
+    measured = None
+    if speedup and length is not None:
+        measured = Measured(
+            length / speedup, tau=length, k=k, length=length, per_position=arm.per_position, drafts=arm.drafts
+        )
+    return Compared(arm, speedup, step, measured)
+
+
+def _recommended(baseline: Arm, known: Sequence[Compared]) -> Arm | None:
+    arms = {0: baseline, **{row.arm.k: row.arm for row in known if row.arm.k is not None}}
+    times = {k: arm.seconds for k, arm in arms.items()}
+    chosen = smallest_near_best({k: value for k, value in times.items() if value is not None and k is not None})
+    return arms.get(chosen) if chosen is not None else None
+
+
+def _cause(word: Word, known: Sequence[Compared]) -> str:
+    measured = [row.measured for row in known if row.measured is not None]
+    if word is not Word.SLOWER or not measured:
+        return ""
+    return "step_overhead" if all(one.hopeless for one in measured) else "draft_quality"
+
+
+def _warnings(baseline: Arm, known: Sequence[Compared]) -> Iterator[str]:
+    lengths = [arm.tokens for arm in (baseline, *(row.arm for row in known))]
+    told = [length for length in lengths if length is not None]
+    if len(told) > 1 and max(told) - min(told) > UNEVEN * max(told):
+        yield "unequal output lengths"
