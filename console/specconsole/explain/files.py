@@ -1,0 +1,62 @@
+"""Files opened, recognised and read; logs of any size in pieces, all else up to a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from specconsole.explain.judge import judge
+from specconsole.explain.kind import Kind
+from specconsole.explain.log import LogReader, LogReading
+from specconsole.explain.readings import Readings, take
+from specconsole.explain.recognise import HEAD, recognise
+from specconsole.explain.report import FileSeen, Report
+from specconsole.logs.redact import mask
+from specconsole.logs.stamp import year_in
+from specconsole.text import one_line, strip_escapes
+
+WHOLE = 32 << 20
+"""Bytes of a file that is no log; what is beyond is not read, and that is said."""
+PIECE = 1 << 20
+LONGEST = 1 << 20
+"""Bytes of one line; what is longer is cut into several."""
+
+
+def explain(files: Iterator[tuple[str, BinaryIO]]) -> Report:
+    """Read files, each as (name, open file), and judge them together."""
+    readings = Readings()
+    for name, file in files:
+        _read(readings, one_line(name, 200), file)
+    return judge(readings)
+
+
+def _read(readings: Readings, name: str, file: BinaryIO) -> None:
+    head = file.read(HEAD)
+    kind = recognise(head)
+    if kind is Kind.LOG:
+        readings.logs.append(_log(name, head, file))
+        readings.files.append(FileSeen(name, kind.value, kind.title))
+        return
+    rest = file.read(WHOLE) if len(head) == HEAD else b""
+    cut = len(rest) == WHOLE and bool(file.read(1))
+    text = mask(strip_escapes((head + rest).decode(errors="replace"))).replace("\r\n", "\n")
+    said = take(readings, kind, text)
+    if cut:
+        said = f"{said}; only its first 32 MiB were read".lstrip("; ")
+    readings.files.append(FileSeen(name, kind.value, kind.title, one_line(said, 200)))
+
+
+def _log(name: str, head: bytes, file: BinaryIO) -> LogReading:
+    reader = LogReader(name, year_in(head))
+    rest = b""
+    piece = head
+    while piece:
+        *lines, rest = (rest + piece).split(b"\n")
+        reader.feed(lines)
+        if len(rest) > LONGEST:
+            reader.feed([rest])
+            rest = b""
+        piece = file.read(PIECE)
+    if rest:
+        reader.feed([rest])
+    return reader.end()

@@ -1,0 +1,324 @@
+"""One log read to its end: its starts, what they said, what failed, its statistics; in bounded memory.
+
+Lines go through what the live console reads with (`logs`, `load`, `engine`); only their time is found otherwise, since a
+file has no clock (`logs.stamp`). A log of many starts is read start by start, and the last one is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from specconsole.engine import statistics
+from specconsole.engine.statistics import SpecLine, StatsLine
+from specconsole.explain.sieve import Sieve
+from specconsole.load import bar, clue, detail, feed, sign
+from specconsole.load.bar import Bar
+from specconsole.load.clue import Clue, Clues
+from specconsole.load.detail import Details
+from specconsole.load.phase import Expectation, Phase
+from specconsole.load.sign import Signs
+from specconsole.load.timeline import LoadTimeline
+from specconsole.logs import entry
+from specconsole.logs.entry import Entry, Owner
+from specconsole.logs.record import Kind, Level, LogRecord
+from specconsole.logs.refine import Refinery
+from specconsole.logs.stamp import Stamps
+from specconsole.logs.suppressed import Suppressed, suppressed
+from specconsole.text import strip_escapes
+
+UNIT = "log"
+_BATCH = 256
+_INTERVALS = 512
+"""Lines of statistics of each kind that are kept: the last ones."""
+_JIT = "JIT compilation during inference"
+_BEGINS = re.compile(
+    r"vLLM (?:API )?server version \S|█ {2}version |# {2}version \S|^args: Namespace\(|^non-default args: \{"
+)
+_STARTED = re.compile(r"Start(?:ed|ing) (?!process|server|worker)\S")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A line of statistics, and where it stands."""
+
+    line: int
+    at: float | None
+    stats: StatsLine | None = None
+    spec: SpecLine | None = None
+    process: str | None = None
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One start in a log."""
+
+    timeline: LoadTimeline
+    signs: Signs = field(default_factory=Signs)
+    clues: Clues = field(default_factory=Clues)
+    details: Details = field(default_factory=Details)
+    moved: int = 0
+    """The record that last showed it getting on."""
+    hurt: int = 0
+    """The record of the last clue of a failure that is none of PID 1's."""
+    notices: int = 0
+    """Notices that the engine waits for its workers, all of them."""
+    notice_engines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LogReading:
+    """What one log says."""
+
+    name: str
+    lines: int
+    records: int
+    attempts: tuple[Attempt, ...]
+    """The last starts, oldest first; at most 8."""
+    starts: int
+    """How many there are in all."""
+    first_at: float | None
+    last_at: float | None
+    counted: bool
+    """Its times come from the clocks of bars alone."""
+    longest_silence_s: float | None
+    intervals: tuple[Interval, ...] = ()
+    jit: tuple[int, ...] = ()
+    """Lines that say that a kernel was compiled while a request waited."""
+    gaps: tuple[Suppressed, ...] = ()
+    localized: bool = False
+    """Stamps in words of another language than English."""
+    bar: Bar | None = None
+    """The last state of the last bar."""
+    bar_rank: int | None = None
+    """The rank of the process that drew it."""
+    skipped: int = 0
+    """Lines that only repeat others and were not read in full."""
+
+    @property
+    def last(self) -> Attempt:
+        """The start that the log ends in."""
+        return self.attempts[-1]
+
+
+class _AnyUnit(dict[Owner, str]):
+    """Every unit's entries are taken."""
+
+    def get(self, key: Owner, default: object = None) -> str:  # noqa: ARG002
+        """The one unit that a file is."""
+        return UNIT
+
+
+_LOCAL = re.compile(
+    rb"([^\W\d]{3,5}|[^\x00-\x7f]{2,10}|[^\W\d][^\x00-\x7f][^\W\d]{0,3})\.? {1,2}\d{1,2} \d\d:\d\d:\d\d \S+ \S+\[\d+\]: "
+)
+_LONE = re.compile(rb"(?P<outer>.{0,80}?)(?P<group>\([A-Za-z][\w .=-]{0,60} pid=\d+(?:, ip=[\d.]+)?\))\s*")
+_DIGIT = re.compile(rb"\d")
+_BAR = re.compile(rb"\d%(?: Completed)?\s?\|")
+_ENGLISH = frozenset(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split())
+
+
+class LogReader:
+    """Reads a log in pieces of lines; `end` gives what it says.
+
+    Args:
+        name: the file's.
+        year: for stamps without one.
+    """
+
+    def __init__(self, name: str, year: int | None = None) -> None:
+        self._name = name
+        self._stamps = Stamps(year)
+        self._refinery = Refinery(fold=False)
+        self._sieve = Sieve()
+        self._entries: list[Entry] = []
+        self._where: deque[int] = deque()
+        self._attempts: deque[Attempt] = deque([_begin("")], maxlen=8)
+        self._starts = 1
+        self._lines = self._records = 0
+        self._intervals: deque[Interval] = deque(maxlen=_INTERVALS)
+        self._jit: deque[int] = deque(maxlen=64)
+        self._gaps: list[Suppressed] = []
+        self._heard: float | None = None
+        self._silence: float | None = None
+        self._localized = False
+        self._bar: Bar | None = None
+        self._bar_rank: int | None = None
+        self._lone: tuple[bytes, bytes] | None = None
+
+    def feed(self, lines: Iterable[bytes]) -> None:
+        """Take whole lines."""
+        for line in lines:
+            self._lines += 1
+            if not line or line.isspace():
+                continue
+            if self._sieve.passes(line):
+                self._take(self._owned(line))
+                if len(self._entries) >= _BATCH:
+                    self._read()
+
+    def end(self) -> LogReading:
+        """What it says, once all lines were fed."""
+        if (rest := self._sieve.last) is not None:
+            self._take(rest)
+        self._read()
+        self._records_in(self._refinery.end())
+        stamps = self._stamps
+        return LogReading(
+            self._name,
+            self._lines,
+            self._records,
+            tuple(self._attempts),
+            self._starts,
+            None if stamps.counted else stamps.first,
+            None if stamps.counted else stamps.last,
+            stamps.counted,
+            self._silence,
+            tuple(self._intervals),
+            tuple(self._jit),
+            tuple(self._gaps),
+            self._localized,
+            self._bar,
+            self._bar_rank,
+            self._sieve.skipped,
+        )
+
+    def _take(self, line: bytes) -> None:
+        at = self._stamps.of(line)
+        self._hear(at)
+        if len(self._gaps) < 64 and (gap := suppressed(line.decode(errors="replace"), self._lines)):
+            self._gaps.append(gap)
+        if (said := _interval(line, self._lines, at)) is not None:
+            self._intervals.append(said)
+        if _JIT.encode() in line:
+            self._jit.append(self._lines)
+        if not self._localized and (found := _LOCAL.match(line)) and found[1].rstrip(b".") not in _ENGLISH:
+            self._localized = True
+        self._entries.append(_entry(line, at))
+
+    def _owned(self, line: bytes) -> bytes:
+        """A bar's line with the process that stands on the line before it, by itself (up to 0.30.0 tqdm writes so)."""
+        if b" pid=" in line and (found := _LONE.fullmatch(_plain(line))):
+            self._lone = found["outer"], found["group"]
+            return line
+        lone, self._lone = self._lone, None
+        if lone is None or b" pid=" in line or not _BAR.search(line) or not _same_shape(lone[0], line[: len(lone[0])]):
+            return line
+        return line[: len(lone[0])] + lone[1] + b" " + line[len(lone[0]) :]
+
+    def _hear(self, at: float | None) -> None:
+        if at is None:
+            return
+        if self._heard is not None and at - self._heard > (self._silence or 0.0):
+            self._silence = at - self._heard
+        self._heard = at
+
+    def _read(self) -> None:
+        entries, self._entries = self._entries, []
+        self._records_in(self._refinery.feed(entries))
+
+    def _records_in(self, records: Iterable[LogRecord]) -> None:
+        for record in records:
+            self._records += 1
+            if record.kind is Kind.BAR and (found := bar.parse(record.text, self._attempts[-1].timeline.facts.version)):
+                self._bar, self._bar_rank = found, record.rank
+            now = self._attempts[-1]
+            if _starts_anew(now, record):
+                self._attempts.append(_begin(record.invocation))
+                self._starts += 1
+                now = self._attempts[-1]
+            elif record.invocation and record.invocation != now.timeline.invocation:
+                now = replace(now, timeline=replace(now.timeline, invocation=record.invocation))
+            self._attempts[-1] = _heard(now, record)
+
+
+def _plain(line: bytes) -> bytes:
+    return strip_escapes(line.decode(errors="replace")).encode(errors="replace") if b"\x1b" in line else line
+
+
+def _same_shape(one: bytes, other: bytes) -> bool:
+    return _DIGIT.sub(b"#", one) == _DIGIT.sub(b"#", other)
+
+
+def _begin(invocation: str) -> Attempt:
+    return Attempt(feed.begin(UNIT, invocation, None, Expectation(speculation_known=False)))
+
+
+def _starts_anew(now: Attempt, record: LogRecord) -> bool:
+    """A new start begins: another invocation, PID 1's word, or the first line of a server after it had got further."""
+    timeline = now.timeline
+    if record.invocation and timeline.invocation and record.invocation != timeline.invocation:
+        return True
+    if record.kind is Kind.BAR:
+        found = bar.parse(record.text)
+        served = timeline.startup_at is not None or timeline.phase is Phase.API
+        return served and found is not None and not found.complete
+    further = (
+        now.hurt > 0
+        or timeline.startup_at is not None
+        or any(s.phase.order > Phase.CONFIG.order for s in timeline.spans)
+    )
+    if record.kind is Kind.SYSTEMD:
+        return further and _STARTED.match(record.text) is not None
+    text = record.text[:400]
+    named = timeline.facts.version is not None or now.details.numbers.get("port") is not None
+    return further and _BEGINS.search(text) is not None and (now.hurt > 0 or not named or "version" in text)
+
+
+def _heard(now: Attempt, record: LogRecord) -> Attempt:
+    timeline = feed.feed(now.timeline, record)
+    signs = sign.read(now.signs, record)
+    clues = clue.read(now.clues, record)
+    moved, hurt = now.moved, now.hurt
+    if timeline.moved_at is not None and (
+        timeline.spans != now.timeline.spans or timeline.startup_at != now.timeline.startup_at
+    ):
+        moved = record.seq
+    if signs.stats_at is not None and signs.generating != now.signs.generating:
+        moved = record.seq
+    if clues.found != now.clues.found and any(_hard(found) for found in clues.found[-3:]):
+        hurt = record.seq
+    notices, engines = now.notices, now.notice_engines
+    if sign.NOTICE.search(record.text[:400]):
+        notices += 1
+        if (who := record.process or "") not in engines and len(engines) < 1024:
+            engines = (*engines, who)
+    return replace(
+        now,
+        timeline=timeline,
+        signs=signs,
+        clues=clues,
+        details=detail.read(now.details, record),
+        moved=moved,
+        hurt=hurt,
+        notices=notices,
+        notice_engines=engines,
+    )
+
+
+def _hard(found: Clue) -> bool:
+    return not found.system and (found.exception or found.level >= Level.ERROR or found.failure is not None)
+
+
+def _entry(line: bytes, at: float | None) -> Entry:
+    if line.lstrip()[:1] == b"{" and b'"MESSAGE"' in line:
+        try:
+            said = entry.read(line, _AnyUnit())
+        except (KeyError, ValueError, TypeError):
+            said = None
+        if said is not None and said.kind is not Kind.GAP:
+            return said._replace(unit=UNIT, at=at if at is not None else said.at)
+    return Entry(at or 0.0, UNIT, line, arrived=True)
+
+
+_STATS = (b"throughput: ", b"SpecDecoding metrics", b"Speculative metrics")
+
+
+def _interval(line: bytes, number: int, at: float | None) -> Interval | None:
+    if not any(words in line for words in _STATS):
+        return None
+    text = line.decode(errors="replace")
+    stats, spec = statistics.stats(text), statistics.spec(text)
+    return Interval(number, at, stats, spec) if stats or spec else None

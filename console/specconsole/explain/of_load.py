@@ -1,0 +1,199 @@
+"""A start as its log tells it, with what other files add: the section `load` of a report; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from specconsole.explain.log import Attempt, LogReading
+from specconsole.explain.report import Count, LoadSeen
+from specconsole.load import silence
+from specconsole.load.bar import Bar
+from specconsole.load.diagnosis import Diagnosis
+from specconsole.load.gather import pace_of
+from specconsole.load.pace import Pace
+from specconsole.load.phase import Phase
+from specconsole.load.timeline import LoadTimeline, Progress, Span
+
+COUNTS = (Phase.WEIGHTS, Phase.DRAFTER)
+"""Phases that count from their beginning on, though a bar may not have come yet."""
+_DUMP = "Initializing a"
+
+
+def phase_of(attempt: Attempt) -> Phase | None:
+    """The phase that the log ends in: the engine's configuration, printed last, is the end of it and no sign of the next."""
+    timeline = attempt.timeline
+    begun = [span.phase for span in timeline.spans]
+    if timeline.phase is Phase.INIT and timeline.last_line.startswith(_DUMP) and begun.count(Phase.INIT) == 1:
+        return Phase.CONFIG
+    if attempt.signs.downloading and timeline.phase in (None, Phase.CONFIG, Phase.INIT):
+        return Phase.DOWNLOAD
+    return timeline.phase
+
+
+def pace(attempt: Attempt) -> Pace | None:
+    """How the count of the present phase moves."""
+    span = attempt.timeline.span
+    return pace_of(span.progress) if span and span.progress and span.end is None else None
+
+
+def told(
+    reading: LogReading, attempt: Attempt, diagnosis: Diagnosis | None, now: float | None, *, serving: bool = False
+) -> LoadSeen:
+    """Say what a start is."""
+    timeline, details, facts, signs = attempt.timeline, attempt.details, attempt.timeline.facts, attempt.signs
+    phase = phase_of(attempt)
+    failed = diagnosis is not None and diagnosis.name not in ("terminated", "leftover_process")
+    layout, numbers, words = details.layout, details.numbers, details.words
+    named = (
+        diagnosis.phase
+        if diagnosis is not None and failed and diagnosis.phase
+        else phase.value
+        if phase
+        else "serving"
+        if serving
+        else None
+    )
+    eager = facts.eager
+    counted = pace(attempt)
+    speculation = (
+        facts.speculation
+        if facts.speculation is not None
+        else True
+        if details.speculates or "method" in words
+        else None
+    )
+    return LoadSeen(
+        phase=named,
+        ready=timeline.startup_at is not None and not failed,
+        failed=failed,
+        count=_count(timeline, phase, reading.bar),
+        weights=_whole(timeline, Phase.WEIGHTS),
+        drafter=_whole(timeline, Phase.DRAFTER),
+        version=facts.version,
+        engine=facts.engine or details.engine,
+        runner=facts.runner,
+        model=facts.model,
+        platform=words.get("platform"),
+        executor=details.executor,
+        port=numbers.get("port"),
+        engine_pid=numbers.get("engine_pid"),
+        rank=reading.bar_rank,
+        tensor_parallel=layout.tensor_parallel,
+        pipeline_parallel=layout.pipeline_parallel,
+        data_parallel=layout.data_parallel,
+        nodes=layout.nodes,
+        workers_seen=layout.workers,
+        world_size=numbers.get("world_size") or facts.world_size,
+        ranks_connected=len(details.ranks) or None,
+        engines=tuple(sorted(signs.engines)),
+        speculation=speculation,
+        method=facts.method or words.get("method"),
+        k=facts.k if facts.k is not None else numbers.get("k"),
+        proposer=words.get("proposer"),
+        nccl=words.get("nccl"),
+        nccl_ranks=numbers.get("nccl_ranks"),
+        nccl_complete=len(details.nccl_complete) or None,
+        skipped=tuple(p.value for p in (Phase.COMPILE, Phase.CAPTURE)) if eager else (),
+        durations_s=dict(_durations(attempt)),
+        since_first_line_s=_boot(reading, timeline),
+        silence_s=_silence(reading, now),
+        expected_silence_s=silence.expected(phase),
+        warn_after_s=silence.warn_after(phase, counted),
+        model_gib=facts.model_gib,
+        kv_gib=facts.kv_gib,
+        kv_tokens=facts.kv_tokens,
+        concurrency=facts.concurrency,
+        graph_gib=facts.graph_gib,
+        compile_cached=facts.compile_cached,
+        async_scheduling=facts.async_scheduling,
+        heartbeats=signs.heartbeats,
+        waiting_for=signs.waiting_for,
+        notices=attempt.notices,
+        notice_engines=attempt.notice_engines,
+        peers=signs.peers if signs.peers and signs.peers[1] > 0 else None,
+        network_error=signs.network_error,
+        stopped_by=str(diagnosis.numbers.get("killed_by", "")) if diagnosis and diagnosis.name == "terminated" else "",
+        starts=reading.starts,
+        last_line=timeline.last_line or signs.last,
+        remarks=tuple(notice.said for notice in timeline.notices),
+    )
+
+
+def _count(timeline: LoadTimeline, phase: Phase | None, bar: Bar | None) -> Count | None:
+    span = timeline.span
+    if phase is None or span is None or span.phase is not phase:
+        return None
+    progress = span.progress
+    if progress is None:
+        return Count(0, None, "shards") if phase in COUNTS and span.end is None else None
+    moving = (
+        bar
+        if bar is not None and bar.label == progress.label and bar.total == progress.total - progress.before
+        else None
+    )
+    return _of(progress, moving, over=span.end is not None)
+
+
+def _of(progress: Progress, bar: Bar | None, *, over: bool = False) -> Count:
+    """The bar that is drawn now; earlier bars of the same phase are not added to it."""
+    counted = pace_of(progress)
+    done, total = progress.done - progress.before, progress.total - progress.before
+    if bar is not None:
+        done, total = bar.done, bar.total
+    return Count(
+        done,
+        total,
+        progress.unit,
+        progress.label,
+        bar.elapsed_s if bar else None,
+        bar.each_s if bar else None,
+        counted.mean_s,
+        bar.remaining_s if bar else None,
+        None if over else eta(counted, bar),
+    )
+
+
+def eta(counted: Pace, bar: Bar | None) -> tuple[float, float] | None:
+    """Seconds to the end of a count, least and most: by the mean over all known steps, and by that of its later half."""
+    left = counted.total - counted.done
+    mean = counted.mean_s
+    if mean is None or len(counted.steps) < 3:
+        each = bar.each_s if bar and bar.each_s is not None else mean
+        return None if each is None else (left * each * 0.8, left * each * 1.25)
+    half = counted.steps[len(counted.steps) // 2 :]
+    late = (
+        (half[-1][0] - half[0][0]) / (half[-1][1] - half[0][1]) if len(half) > 1 and half[-1][1] > half[0][1] else mean
+    )
+    return left * min(mean, late) * 0.9, left * max(mean, late) * 1.1
+
+
+def _whole(timeline: LoadTimeline, phase: Phase) -> Count | None:
+    span: Span | None = timeline.of(phase)
+    return _of(span.progress, None, over=True) if span and span.progress else None
+
+
+def _durations(attempt: Attempt) -> Iterator[tuple[str, float]]:
+    facts, seconds = attempt.timeline.facts, attempt.details.seconds
+    for name, value in (
+        ("weights", facts.weights_s),
+        ("model_load", facts.load_s),
+        ("download", facts.download_s),
+        ("compile", facts.compile_s),
+        ("capture", facts.capture_s),
+        ("init_engine", facts.init_s),
+        *seconds.items(),
+    ):
+        if value is not None:
+            yield name, value
+
+
+def _boot(reading: LogReading, timeline: LoadTimeline) -> float | None:
+    first = reading.first_at if reading.starts == 1 else None
+    return timeline.startup_at - first if timeline.startup_at is not None and first is not None else None
+
+
+def _silence(reading: LogReading, now: float | None) -> float | None:
+    since = now - reading.last_at if now is not None and reading.last_at is not None else None
+    if since is not None and since >= 0:
+        return since
+    return reading.longest_silence_s

@@ -1,0 +1,198 @@
+"""All files of one question, each read by the reader of its kind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from specconsole.bench import captured, client_report
+from specconsole.bench.captured import Captured
+from specconsole.bench.client_report import ClientReport
+from specconsole.bench.sweep import Arm
+from specconsole.engine import metrics
+from specconsole.engine.metrics import Scrape
+from specconsole.explain import host, table, unit
+from specconsole.explain.host import Counters, Disks, Processes, Usage
+from specconsole.explain.kind import Kind
+from specconsole.explain.log import LogReading
+from specconsole.explain.report import FileSeen, HttpSeen
+from specconsole.explain.unit import Calls, UnitSeen
+from specconsole.gpu import printed
+from specconsole.gpu.printed import Printed
+
+
+@dataclass
+class Readings:
+    """What was read, by kind; filled file by file."""
+
+    files: list[FileSeen] = field(default_factory=list)
+    logs: list[LogReading] = field(default_factory=list)
+    scrapes: list[Scrape] = field(default_factory=list)
+    http: list[HttpSeen] = field(default_factory=list)
+    streams: list[Captured] = field(default_factory=list)
+    benches: list[ClientReport] = field(default_factory=list)
+    arms: list[Arm] = field(default_factory=list)
+    printed: list[Printed] = field(default_factory=list)
+    asked_gpus: bool = False
+    """A file holds an answer of nvidia-smi about GPUs."""
+    processes: list[Processes] = field(default_factory=list)
+    io: list[Counters] = field(default_factory=list)
+    stat: list[Counters] = field(default_factory=list)
+    stacks: list[tuple[str, ...]] = field(default_factory=list)
+    memory: dict[str, int] = field(default_factory=dict)
+    module: str | None = None
+    units: list[UnitSeen] = field(default_factory=list)
+    acs: dict[str, bool] | None = None
+    disks: list[Disks] = field(default_factory=list)
+    usage: list[Usage] = field(default_factory=list)
+    toolkit: str | None = None
+    now: str | None = None
+    calls: Calls | None = None
+
+
+def take(readings: Readings, kind: Kind, text: str) -> str:
+    """Read one file of any kind but a log; returns what is to be said of it."""
+    reader = _READERS.get(kind)
+    if reader is None:
+        return "its content fits no form that is known here" if kind is Kind.UNKNOWN else "it holds nothing"
+    return reader(readings, text) or ""
+
+
+Reader = Callable[[Readings, str], "str | None"]
+
+
+def _metrics(readings: Readings, text: str) -> str | None:
+    readings.scrapes.append(metrics.parse(text))
+    return readings.scrapes[-1].no_data or None
+
+
+def _http(readings: Readings, text: str) -> str | None:
+    head, _, body = text.replace("\r\n", "\n").partition("\n\n")
+    status = re.match(r"HTTP/\S+ (\d{3})", head)
+    size = len(body.strip().encode(errors="replace"))
+    readings.http.append(HttpSeen(int(status[1]) if status else 0, size, status is not None))
+    if "text/plain" in head or "# HELP" in body or not body.strip():
+        return _metrics(readings, body)
+    return None
+
+
+def _stream(readings: Readings, text: str) -> str | None:
+    found = captured.read(text.splitlines())
+    if found is None:
+        return "it holds no event"
+    readings.streams.append(found)
+    return None
+
+
+def _bench(readings: Readings, text: str) -> str | None:
+    found = client_report.read(text)
+    if found is None:
+        return "it holds no figure"
+    readings.benches.append(found)
+    return None
+
+
+def _arms(read: Callable[[str], tuple[Arm, ...]]) -> Reader:
+    def reader(readings: Readings, text: str) -> str | None:
+        found = read(text)
+        readings.arms += found
+        return None if found else "no configuration could be read in it"
+
+    return reader
+
+
+def _printed(read: Callable[[str], Printed], *, gpus: bool = False) -> Reader:
+    def reader(readings: Readings, text: str) -> None:
+        readings.printed.append(read(text))
+        readings.asked_gpus = readings.asked_gpus or gpus
+
+    return reader
+
+
+def _processes(readings: Readings, text: str) -> None:
+    readings.processes.append(host.processes(text))
+
+
+def _io(readings: Readings, text: str) -> None:
+    readings.io += host.io(text)
+
+
+def _stat(readings: Readings, text: str) -> None:
+    readings.stat += host.stat(text)
+
+
+def _stack(readings: Readings, text: str) -> None:
+    readings.stacks.append(host.stack(text))
+
+
+def _memory(readings: Readings, text: str) -> None:
+    readings.memory.update(host.memory(text))
+
+
+def _module(readings: Readings, text: str) -> None:
+    readings.module = printed.module_version(text) or readings.module
+
+
+def _shown(readings: Readings, text: str) -> None:
+    readings.units += unit.shown(text)
+
+
+def _status(readings: Readings, text: str) -> None:
+    readings.units += unit.status(text)
+
+
+def _lspci(readings: Readings, text: str) -> None:
+    readings.acs = host.redirects(text) or readings.acs
+
+
+def _disk(readings: Readings, text: str) -> None:
+    readings.disks.append(host.disks(text))
+
+
+def _usage(readings: Readings, text: str) -> None:
+    readings.usage.append(host.usage(text))
+
+
+def _toolkit(readings: Readings, text: str) -> None:
+    readings.toolkit = host.toolkit(text) or readings.toolkit
+
+
+def _moment(readings: Readings, text: str) -> None:
+    readings.now = text.strip()[:64]
+
+
+def _calls(readings: Readings, text: str) -> None:
+    readings.calls = unit.calls(text)
+
+
+_READERS: dict[Kind, Reader] = {
+    Kind.METRICS: _metrics,
+    Kind.HTTP: _http,
+    Kind.STREAM: _stream,
+    Kind.BENCH_TEXT: _bench,
+    Kind.BENCH_JSON: _bench,
+    Kind.SWEEP: _arms(table.table),
+    Kind.NOTES: _arms(table.notes),
+    Kind.SMI_CSV: _printed(printed.rows, gpus=True),
+    Kind.SMI_APPS: _printed(printed.applications),
+    Kind.SMI_TABLE: _printed(printed.table, gpus=True),
+    Kind.SMI_DMON: _printed(printed.monitor, gpus=True),
+    Kind.SMI_TOPO: _printed(printed.topology),
+    Kind.SMI_DETAIL: _printed(printed.detail),
+    Kind.SMI_MESSAGE: _printed(printed.messages, gpus=True),
+    Kind.PS: _processes,
+    Kind.PROC_IO: _io,
+    Kind.PROC_STAT: _stat,
+    Kind.PROC_STACK: _stack,
+    Kind.MEMINFO: _memory,
+    Kind.DRIVER: _module,
+    Kind.SHOW: _shown,
+    Kind.STATUS: _status,
+    Kind.LSPCI: _lspci,
+    Kind.DISK: _disk,
+    Kind.USAGE: _usage,
+    Kind.TOOLKIT: _toolkit,
+    Kind.MOMENT: _moment,
+    Kind.CALLS: _calls,
+}

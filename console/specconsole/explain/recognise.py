@@ -1,0 +1,82 @@
+"""What a file is, by the form of its lines; names and suffixes are not looked at. What fits no form is not guessed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from specconsole.explain.kind import Kind
+from specconsole.text import strip_escapes
+
+HEAD = 65536
+"""Bytes of the beginning that are looked at; of a longer file its end is looked at too."""
+_CELL = r"(?:\[[\w /]+\]|[^,\n]*)"
+
+
+def _form(pattern: str) -> Callable[[str], bool]:
+    compiled = re.compile(pattern, re.MULTILINE)
+    return lambda text: compiled.search(text) is not None
+
+
+def _all(*patterns: str) -> Callable[[str], bool]:
+    forms = [_form(pattern) for pattern in patterns]
+    return lambda text: all(form(text) for form in forms)
+
+
+def _alone(pattern: str) -> Callable[[str], bool]:
+    """Every line that is not empty has this form."""
+    compiled = re.compile(pattern)
+
+    def fits(text: str) -> bool:
+        lines = [line for line in text.splitlines() if line.strip()]
+        return bool(lines) and all(compiled.fullmatch(line.rstrip()) for line in lines)
+
+    return fits
+
+
+FORMS: tuple[tuple[Kind, Callable[[str], bool]], ...] = (
+    (Kind.EMPTY, lambda text: not text.strip()),
+    (Kind.HTTP, _form(r"\AHTTP/\d(?:\.\d)? \d{3}\b")),
+    (Kind.STREAM, _form(r'\A\s*\{"(?:t|at)": ?[\d.]+, ?"(?:raw|data)": ?"')),
+    (Kind.CALLS, _all(r'\A\s*\{"argv": ?\[', r'"(?:stdout|rc|ms)": ?')),
+    (Kind.RUN, _all(r"\A\s*\{", r'"schema": ?\d', r'"spec": ?\{', r'"results": ?\[')),
+    (Kind.BENCH_JSON, _all(r"\A\s*[\[{]", r'"(?:output_throughput|mean_ttft_ms|median_tpot_ms)": ?[\d.]')),
+    (Kind.METRICS, _form(r"^# (?:HELP|TYPE) [a-zA-Z_:][\w:]* |^vllm:\w+(?:\{[^}\n]*\})? [-+.\deENaInf]+\s*$")),
+    (Kind.STATUS, _form(r"^\s*Loaded: (?:loaded|masked|not-found|error|bad-setting)\b")),
+    (Kind.LOG, _form(r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d")),
+    (Kind.BENCH_TEXT, _form(r"^=+ Serving Benchmark Result =+|^(?:Successful requests|Output token throughput \(tok/s\)|Mean TPOT \(ms\)): +[\d.]+")),
+    (Kind.SMI_MESSAGE, _form(r"Unable to de\w+ the device handle for GPU|NVIDIA-SMI has failed because|Failed to initialize NVML|^No devices were found")),
+    (Kind.SMI_TABLE, _form(r"^\| NVIDIA-SMI [\d.]+ +.*Driver Version")),
+    (Kind.SMI_DMON, _all(r"^# ?(?:gpu|Date) ", r"^# ?(?:Idx|YYYYMMDD) ")),
+    (Kind.SMI_TOPO, _all(r"^\s+(?:\x1b\[4m)?GPU0\b", r"^GPU0\s+ X ")),
+    (Kind.SMI_DETAIL, _form(r"^=+NVSMI LOG=+|^ {4,8}Fabric\s*$|^ {4,12}(?:Product Name|Persistence Mode|Bus Id|FB Memory Usage)\s*(?::|$)")),
+    (Kind.SMI_APPS, _form(r"^(?:gpu_uuid, )?pid, (?:process_)?name, used_(?:gpu_)?memory")),
+    (Kind.SMI_CSV, _form(r"^(?=[^\n]*(?:\bname\b|index|utilization|memory\.|power\.|compute_cap|pci\.|temperature))(?:[\w.]+(?: \[[\w%]+\])?, )+[\w.]+(?: \[[\w%]+\])?\s*$|^(?:\d+, )?(?:NVIDIA|Tesla|Quadro|GeForce) [^,\n]*(?:, [^,\n]+)+$")),
+    (Kind.SMI_APPS, _alone(r"(?:GPU-[0-9a-f-]{8,}, )?\d+, [^,]+, (?:\d+(?: MiB)?|\[\w[\w /]*\])\s*")),
+    (Kind.PS, _form(r"^\s*(?:USER +)?PID\b.*\b(?:CMD|COMMAND|STAT|S|ARGS)\b|^\S+ +\d+ +\d+\.\d +\d+\.\d +\d+ +\d+ +\S+ +[RSDZTtWXIN][<NLsl+]* |^error: process \d+ does not exist")),
+    (Kind.PROC_IO, _all(r"^rchar: \d+", r"^read_bytes: \d+")),
+    (Kind.PROC_STAT, _form(r"^\d+ \([^\n]{1,64}\) [RSDZTtWXxKPI] -?\d+ -?\d+ -?\d+ ")),
+    (Kind.PROC_STACK, _form(r"^\[<[0-9a-fx]+>\] \w[\w.]*\+0x[0-9a-f]+/0x[0-9a-f]+")),
+    (Kind.MEMINFO, _form(r"^MemTotal: +\d+ kB")),
+    (Kind.DRIVER, _form(r"^NVRM version: ")),
+    (Kind.SHOW, _all(r"^(?:Id|LoadState|ActiveState|SubState|UnitFileState|MainPID)=", r"\A(?:[A-Za-z]+=|\s)")),
+    (Kind.LSPCI, _form(r"^(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f] [A-Z]|^\s+ACSC(?:tl|ap):")),
+    (Kind.DISK, _form(r"^Filesystem +(?:\S+ +){3,}Mounted on|/dev/shm/\S+\s*$")),
+    (Kind.TOOLKIT, _form(r"Cuda compilation tools, release \d+\.\d+")),
+    (Kind.USAGE, _alone(r"#.*|[\d.]+[KMGTPB]?\t\S.*")),
+    (Kind.MOMENT, _alone(r"(?:\d{4}-)?\d\d-\d\d[ T]\d\d:\d\d:\d\d\S*")),
+    (Kind.SWEEP, _form(r"\A(?:[\w /%]+,)*(?:k|num_speculative_tokens|num_spec_tokens|spec_tokens|draft_tokens|depth)(?:,[\w /%]*)+\s*$")),
+    (Kind.LOG, _form(
+        r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d|\d{1,3}%(?: Completed)? ?\||NCCL (?:INFO|WARN)|Traceback \(most recent call last\)"
+        r"|^(?:\([^)\n]* pid=\d+[^)\n]*\) )?(?:[a-z_][\w]*\.)*[A-Z]\w*(?:Error|Exception|Interrupt): |(?:INFO|WARNING|ERROR): {4,}\S|__REALTIME_TIMESTAMP|ray workers to be active"
+        r"|systemd(?:-journald?)?\[\d+\]: |(?:SpecDecoding|Speculative) metrics: |NVRM: Xid|^\[ *\d+\.\d{6}\] "
+    )),
+    (Kind.NOTES, _form(r"(?:speedup|speed-up|baseline|vanilla|no[ _-]spec|non-speculative|draft|k=\d|spec\b)(?is:.*)(?:tok(?:en)?s?/s|decode time|acceptance|accpt len|\b\d+(?:\.\d+)? s$)")),
+)  # fmt: skip
+"""Tried in this order; the first that fits decides."""
+
+
+def recognise(head: bytes) -> Kind:
+    """Tell what a file is from its beginning (and perhaps its end)."""
+    text = strip_escapes(head.decode(errors="replace")).replace("\r\n", "\n")
+    return next((kind for kind, fits in FORMS if fits(text)), Kind.UNKNOWN)

@@ -1,0 +1,152 @@
+"""What systemctl and journalctl answered: a unit's state, and flags that an old systemd does not know; pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from specconsole.service import systemd
+from specconsole.service.capability import Capability, capability
+from specconsole.text import one_line
+
+
+@dataclass(frozen=True)
+class UnitSeen:
+    """A unit as an answer shows it; "" where the answer does not say."""
+
+    name: str
+    load: str
+    active: str
+    sub: str
+    enabled: str = ""
+    result: str = ""
+    main_pid: int | None = None
+    restarts: int | None = None
+    exit_code: str | None = None
+    exit_status: int | None = None
+    exact: bool = True
+    """From `show`; False: from `status`, whose words differ by version."""
+
+    @property
+    def startable(self) -> bool | None:
+        """Whether systemd would start it; None: not known."""
+        if not self.load and not self.enabled:
+            return None
+        return self.load not in ("masked", "not-found", "bad-setting", "error") and self.enabled != "masked"
+
+    @property
+    def why_not(self) -> str:
+        """Why it cannot be started; "" where it can."""
+        if self.load == "masked" or self.enabled == "masked":
+            return "the unit is masked"
+        return {
+            "not-found": "there is no such unit",
+            "bad-setting": "its unit file has a setting that systemd refuses",
+            "error": "its unit file could not be read",
+        }.get(self.load, "")
+
+
+def shown(text: str) -> tuple[UnitSeen, ...]:
+    """`systemctl show`, several units parted by empty lines."""
+    found = []
+    for block in systemd.blocks(text):
+        state = systemd.state(block, None)
+        name = one_line(systemd.last(block, "Id"), 120)
+        if name or state.load or state.active:
+            found.append(
+                UnitSeen(
+                    name,
+                    one_line(state.load, 40),
+                    one_line(state.active, 40),
+                    one_line(state.sub, 40),
+                    one_line(state.enabled, 40),
+                    one_line(state.result, 40),
+                    state.main_pid,
+                    state.restarts,
+                    state.exit_code,
+                    state.exit_status,
+                )
+            )
+    return tuple(found[:64])
+
+
+_HEAD = re.compile(r"^[*●○×↻•\s]{0,3}(?P<name>[\w@.\\:-]+\.\w+)(?: - .*)?$")
+_LOADED = re.compile(r"^\s*Loaded: (?P<load>[\w-]+)(?: \((?:[^;)]*; )?(?P<enabled>[\w-]+))?")
+_ACTIVE = re.compile(r"^\s*Active: (?P<active>[\w-]+) \((?P<sub>[\w-]+)\)")
+_PID = re.compile(r"^\s*Main PID: (?P<pid>\d{1,9})")
+
+
+def status(text: str) -> tuple[UnitSeen, ...]:
+    """`systemctl status`, for where nothing better is there."""
+    found: list[dict[str, Any]] = []
+    name = ""
+    for line in text.splitlines():
+        if head := _HEAD.match(line):
+            name = head["name"]
+        elif loaded := _LOADED.match(line):
+            found.append(
+                {
+                    "name": one_line(name, 120),
+                    "load": loaded["load"],
+                    "active": "",
+                    "sub": "",
+                    "enabled": "masked" if loaded["load"] == "masked" else loaded["enabled"] or "",
+                }
+            )
+        elif found and (active := _ACTIVE.match(line)):
+            found[-1].update(active.groupdict())
+        elif found and (pid := _PID.match(line)):
+            found[-1]["main_pid"] = int(pid["pid"])
+    return tuple(UnitSeen(**values, exact=False) for values in found[:64])
+
+
+@dataclass(frozen=True)
+class Call:
+    """One recorded command."""
+
+    argv: tuple[str, ...]
+    status: int | None
+    """None: it did not end in time."""
+    took_ms: float | None
+    output: str
+    errors: str
+
+    @property
+    def program(self) -> str:
+        """Its name without folders."""
+        return self.argv[0].rpartition("/")[2] if self.argv else ""
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Recorded commands, and what they tell of the host's systemd."""
+
+    calls: tuple[Call, ...]
+    systemd: Capability
+
+
+def calls(text: str) -> Calls:
+    """Read recorded commands, one JSON object a line: argv, rc, stdout, stderr, ms."""
+    found = []
+    for line in text.splitlines()[:10_000]:
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(value, Mapping) and isinstance(value.get("argv"), Sequence):
+            found.append(_call(value))
+    return Calls(tuple(found), capability((call.argv, call.status, call.output, call.errors) for call in found))
+
+
+def _call(value: Mapping[str, Any]) -> Call:
+    rc, took = value.get("rc"), value.get("ms")
+    return Call(
+        tuple(str(word) for word in value["argv"]),
+        rc if isinstance(rc, int) else None,
+        float(took) if isinstance(took, (int, float)) else None,
+        str(value.get("stdout") or ""),
+        str(value.get("stderr") or ""),
+    )

@@ -1,0 +1,87 @@
+"""Whatever a file holds, reading it ends, and nothing that a terminal would obey comes out."""
+
+from __future__ import annotations
+
+import json
+import re
+from io import BytesIO
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from specconsole.explain.document import document
+from specconsole.explain.files import explain
+from specconsole.explain.kind import Kind
+from specconsole.explain.lines import lines
+from specconsole.explain.readings import _READERS, Readings, take
+from specconsole.explain.recognise import recognise
+from specconsole.explain.report import Report
+from specconsole.text import clean
+from tests.corpus.test_cases import CASES
+
+HARMFUL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+PIECES = (
+    "INFO 05-06 21:59:57 [x.py:1] Loading weights took 2 seconds\n", "(Worker_TP0 pid=12) ", "Loading safetensors checkpoint shards:  50% Completed | 1/2 [00:01<00:01,  1.0s/it]\r",
+    "\x1b]0;owned\x07", "\x1b[31m", "# HELP vllm:x y\nvllm:num_requests_running{engine=\"0\"} 1e+010\n", '{"t": 0.1, "raw": "data: {}\\n\\n"}\n', "GPU0\t X \tNODE\n", "PID PPID STAT %CPU TIME COMMAND\n",
+    "77 1 D 0.1 00:00:00 VLLM::EngineCore\n", "read_bytes: 12\n", "rchar: 9\n", "7711 (a) b) D 1 2 3 0 -1 4 5 0 6 0 7 8 0\n", "| 0 NVIDIA GB10 On | 0000:01:00.0 Off | N/A |\n", "index, name, memory.used [MiB]\n",
+    "0, NVIDIA X, [N/A]\n", "Mean TPOT (ms): 1e999\n", "k,tok_s\n0,nan\n1,2\n", "baseline: 3 s\nspec k=2: 2 s\n", "Traceback (most recent call last):\n", "ValueError: no\n", "\u202e", "é\udcff".encode(errors="replace").decode(), "9" * 400, "(" * 200, "|" * 300,
+)  # fmt: skip
+WILD = st.one_of(
+    st.binary(max_size=400),
+    st.text(max_size=400).map(lambda text: text.encode(errors="replace")),
+    st.lists(st.sampled_from(PIECES), max_size=12).map(lambda parts: "".join(parts).encode()),
+)
+
+
+def answer(*contents: bytes) -> Report:
+    return explain((f"file{place}\x1b[1m", BytesIO(content)) for place, content in enumerate(contents))
+
+
+def harmless(report: Report) -> None:
+    told = document(report)
+    text = json.dumps(told)
+    assert "\\u001b" not in text
+    assert not [line for line in lines(report) if HARMFUL.search(clean(line)) or "\x1b" in line]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(WILD, min_size=1, max_size=3))
+def test_any_files(contents: list[bytes]) -> None:
+    harmless(answer(*contents))
+
+
+@pytest.mark.parametrize("kind", list(_READERS), ids=lambda kind: kind.value)
+def test_every_reader_takes_any_text(kind: Kind) -> None:
+    @settings(max_examples=25, deadline=None)
+    @given(WILD)
+    def read(content: bytes) -> None:
+        take(Readings(), kind, content.decode(errors="replace"))
+
+    read()
+
+
+@pytest.mark.parametrize("folder", CASES, ids=lambda path: path.name[:3])
+def test_cut_and_glued_cases(folder) -> None:  # type: ignore[no-untyped-def]
+    for path in folder.iterdir():
+        if path.name != "case.toml":
+            content = path.read_bytes()
+            harmless(answer(content[: len(content) * 2 // 3]))
+            harmless(answer(content[len(content) // 3 :].replace(b"\n", b"\r\n")))
+
+
+def test_what_is_not_recognised_is_said() -> None:
+    report = answer(b"Dear all,\nthe server is slow today.\n")
+    assert [file.kind for file in report.files] == ["unknown"]
+    assert report.verdict is None
+    assert report.load is None
+    assert any("not recognised" in text for text in report.unknown)
+    assert recognise(b"") is Kind.EMPTY
+
+
+def test_secrets_do_not_come_out() -> None:
+    log = b"INFO 05-06 21:59:57 [api_server.py:1] args: Namespace(port=8000, api_key='sk-verysecretkey12345', model='m')\n"
+    stream = b"RuntimeError: token hf_abcdefghijklmnopqrstuv is wrong\n"
+    text = json.dumps(document(answer(log + stream)))
+    assert "verysecret" not in text
+    assert "hf_abc" not in text
