@@ -201,6 +201,8 @@ def take_down(run: Run, unit: Dict[str, Any]) -> Before:
 
 def stop(run: Run) -> None:
     """Stop the units, and tell systemd's own escalation as it happens."""
+    if not run.story.back:
+        _same_still(run)
     for unit in [run.target] if run.story.back else run.stops:
         ref = Ref.of(unit)
         state = run.show(unit)
@@ -249,6 +251,8 @@ def _escalation(state: State) -> str:
         "final-sigterm": " (SIGTERM to what is left%s)" % limit,
         "final-sigkill": " (SIGKILL to what is left)",
     }
+    if state.active == "failed" and state.result == "timeout":  # SIGKILL works within a poll: only its result is seen
+        return " (SIGKILL: it did not heed SIGTERM)"
     return words.get(state.sub, " (%s)" % state.result if state.active == "failed" else "")
 
 

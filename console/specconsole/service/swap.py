@@ -176,9 +176,11 @@ class Known:
 
     @property
     def interrupted(self) -> Story | None:
-        """The last swap, when nobody goes on with it although it is not over."""
+        """The last swap, when nobody goes on with it although it is not over: a reboot came between, or the runner died."""
         last = self.stories[-1] if self.stories else None
-        return last if last and swap_rule.interrupted(last, self.boot, self.running == last.id) else None
+        if last is None or last.outcome == "interrupted":
+            return last
+        return last if swap_rule.interrupted(last, self.boot, self.running == last.id) else None
 
 
 async def latest(host: Host, count: int = 20) -> Known:

@@ -308,14 +308,11 @@ class Teller:
         from specconsole.service.swap import step_line
 
         for place, step in enumerate(view.story.steps):
-            for state, text in (
-                ("begin", f"▶ {'roll back: ' if step.back else ''}{step.name}"),
-                (step.state, step_line(step)),
-            ):
-                if state != "begin" or step.state == "begin":
-                    self._line((place, state, 0), text)
+            self._line((place, "begin", 0), f"▶ {'roll back: ' if step.back else ''}{step.name}")
             for number, note in enumerate(step.notes):
                 self._line((place, "note", number), f"    {one_line(str(note.get('text', '')))}")
+            if step.state != "begin":
+                self._line((place, "end", 0), step_line(step))
         if self.live and view.now:
             self._clear()
             line = one_line(view.now, 100)

@@ -18,7 +18,7 @@ from typing import Any
 CARDS = "/var/lib/fakegpu"
 
 PROGRAM = """
-import ctypes, json, os, signal, sys, time
+import ctypes, json, mmap, os, signal, sys, time
 ctypes.CDLL(None).prctl(15, TITLE.encode()[:15], 0, 0, 0)          # PR_SET_NAME: 15 bytes, as the kernel cuts it
 if STUBBORN:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -32,8 +32,24 @@ def hold(gpu, size):                                                # atomic: a 
     except OSError:
         pass                                                        # a host without a GPU
 
+kept = []
+
+def share(count, reads):                                            # ring buffers and semaphores; staged weights
+    for number in range(count):
+        for name in (f"psm_{os.getpid():x}{number}", f"sem.mp-{os.getpid():x}{number}"):
+            fd = os.open("/dev/shm/" + name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            os.ftruncate(fd, 65536)
+            kept.append(mmap.mmap(fd, 65536))
+            os.close(fd)
+    if reads:
+        fd = os.open(reads, os.O_RDONLY)
+        kept.append(mmap.mmap(fd, 0, prot=mmap.PROT_READ))
+        os.close(fd)
+
 for line in os.fdopen(ORDERS, "rb"):
     order = json.loads(line)
+    if "share" in order:
+        share(*order["share"])
     if "out" in order:
         os.write(1, order["out"].encode())
     if "err" in order:
@@ -93,6 +109,10 @@ class Child:
     def hold(self, gpus: Sequence[int], size: int) -> None:
         """Let it hold that many bytes of each GPU."""
         self.do(hold=[(gpu, size) for gpu in gpus])
+
+    def share(self, count: int, reads: str) -> None:
+        """Let it map so many new entries of /dev/shm, and a file for reading."""
+        self.do(share=[count, reads])
 
     def end(self, status: int = 0) -> None:
         """Let it exit and wait for that."""

@@ -41,6 +41,10 @@ class Options:
     """FAKE_FAIL: oom, kv or drafter: the start ends so; hang: it never ends, with the CPU idle."""
     stubborn: bool
     """FAKE_STUBBORN=1: SIGTERM is ignored."""
+    shm: int
+    """FAKE_SHM: segments that engine and workers each map and leave behind, as after a kill (0)."""
+    maps: str
+    """FAKE_MAPS: a file that they map for reading, as weights are."""
     step_s: float
     """FAKE_STEP_MS: one engine step without speculation (5 ms); with it a step takes twice as long."""
     acceptance: float
@@ -109,6 +113,8 @@ def parse(words: Sequence[str], environ: Mapping[str, str] = os.environ) -> Opti
         shards=int(environ.get("FAKE_SHARDS", "8")),
         fail=environ.get("FAKE_FAIL", ""),
         stubborn=environ.get("FAKE_STUBBORN") == "1",
+        shm=int(environ.get("FAKE_SHM", "0")),
+        maps=environ.get("FAKE_MAPS", ""),
         step_s=float(environ.get("FAKE_STEP_MS", "5")) / 1000,
         acceptance=float(environ.get("FAKE_ACCEPTANCE", "0.8")),
         stats_s=float(environ.get("VLLM_LOG_STATS_INTERVAL", "10")),

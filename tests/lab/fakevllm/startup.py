@@ -80,6 +80,8 @@ class Server:
         self.engine = Child("VLLM::EngineCore", stubborn=self.options.stubborn)
         ranks = range(self.options.tensor_parallel if self.options.tensor_parallel > 1 else 0)
         self.workers = [Child(f"VLLM::Worker_TP{rank}", stubborn=self.options.stubborn) for rank in ranks]
+        for child in (self.engine, *self.workers):
+            child.share(self.options.shm, self.options.maps)
 
     def start(self) -> None:
         """Play the whole start.

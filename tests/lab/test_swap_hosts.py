@@ -1,0 +1,348 @@
+"""Swaps on hosts that are not as they should be: what is refused, what is waited for, what is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specconsole.clock import SystemClock
+from specconsole.service import swap
+from tests.lab import faults
+from tests.lab.cards import cards, hold_memory
+from tests.lab.conftest import MakeHost, on_trixie
+from tests.lab.faults import BASELINE, NGRAM, WEIGHTS
+from tests.lab.host import LabHost
+from tests.lab.reach import eventually, reach, way
+from tests.lab.test_lab_itself import get
+from tests.lab.test_link import wired
+from tests.lab.test_verbs import Desk
+from tests.lab.units import SYSTEM, deployment, serve, unit
+from tests.lab.wire import Wire
+
+pytestmark = on_trixie
+GIB = 2**30
+
+
+def deployed(**changes: str) -> dict[str, str]:
+    """The two units; `baseline` and `ngram` are lines that replace [Service]'s own end of the unit's file."""
+    files = {**cards(2, power=288_000), **deployment(0.3, tensor_parallel=2)}
+    for name, line in changes.items():
+        path = f"{SYSTEM}/{BASELINE if name == 'baseline' else NGRAM}"
+        files[path] = files[path].replace("TimeoutStopSec=2\n", f"TimeoutStopSec=2\n{line}\n")
+    return files
+
+
+def up(host: LabHost) -> LabHost:
+    host.run(f"systemctl start {BASELINE}")
+    host.run(f"for i in $(seq 200); do {get('/health')} 2>/dev/null && exit; sleep 0.1; done; exit 1")
+    return host
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Callable[[LabHost], Desk]:
+    return lambda host: Desk(host, tmp_path)
+
+
+def swapped(desk: Desk, *words: str, status: int = 0) -> str:
+    """Swap to n-gram by the command, and return all that it said."""
+    done = desk("swap", "gpu-1", NGRAM, "--yes", "--drain", "1", *words, status=status)
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def plain(make_shared: MakeHost) -> LabHost:
+    return make_shared(files=deployed())
+
+
+# -- what is refused before anything is changed --
+
+
+def test_a_masked_unit_is_not_swapped_to(make_host: MakeHost, desk: Callable[[LabHost], Desk]) -> None:
+    host = up(make_host(files=deployed()))
+    host.run(f"rm {SYSTEM}/{NGRAM}; systemctl daemon-reload; systemctl mask -q {NGRAM}")
+    desk(host)("swap", "gpu-1", NGRAM, "--yes", status=3)  # it runs nothing any more: no unit of vLLM's
+    assert faults.serving(host) == BASELINE
+
+
+def test_a_wrong_program_is_found_before_the_stop(make_host: MakeHost, desk: Callable[[LabHost], Desk]) -> None:
+    files = deployed()
+    files[f"{SYSTEM}/{NGRAM}"] = files[f"{SYSTEM}/{NGRAM}"].replace("/opt/vllm/bin/vllm", "/opt/nowhere/bin/vllm")
+    host = up(make_host(files=files))
+    said = swapped(desk(host), status=1)
+    assert "its program /opt/nowhere/bin/vllm is not there" in said
+    assert "nothing changed" in said
+    assert faults.serving(host) == BASELINE
+
+
+def test_memory_held_by_another_user_is_named_and_refused(make_host: MakeHost, desk: Callable[[LabHost], Desk]) -> None:
+    host = up(make_host(files=deployed()))
+    host.run("systemd-run -q --uid=1000 --unit=notebook sleep 1000")
+    pid = int(host.run("systemctl show -p MainPID --value notebook").stdout)
+    hold_memory(host, 1, pid, 30 * GIB)
+    said = swapped(desk(host), status=1)
+    assert "sleep 1000 of notebook.service holds 30.0 GiB: stays" in said  # in the plan
+    assert f"sleep 1000 pid {pid} of notebook.service 30.0 GiB; the next unit asks for 126.4 GiB" in said
+    assert "nothing changed" in said
+    assert faults.serving(host) == BASELINE
+
+
+def test_a_login_without_rights_changes_nothing(plain: LabHost, desk: Callable[[LabHost], Desk]) -> None:
+    up(plain)
+    said = desk(plain)("swap", "reader", NGRAM, "--yes", status=1)
+    assert "no rights" in said.stdout + said.stderr
+    said = desk(plain)("swap", "gpu-1", NGRAM, "--yes", "--read-only", status=1)
+    assert "reading only" in said.stderr
+    assert faults.serving(plain) == BASELINE
+    assert not faults.record(plain).id
+
+
+def test_without_a_yes_nothing_is_begun(plain: LabHost, desk: Callable[[LabHost], Desk]) -> None:
+    up(plain)
+    assert "--yes" in desk(plain)("swap", "gpu-1", NGRAM, status=2).stderr
+    plan = desk(plain).json("swap", "gpu-1", NGRAM, "--dry-run")
+    assert plan["plan"]["back_to"]["name"] == BASELINE
+    assert faults.serving(plain) == BASELINE
+
+
+def test_a_full_var_is_refused_and_a_var_that_fills_up_does_not_stop_a_swap(
+    make_host: MakeHost, desk: Callable[[LabHost], Desk]
+) -> None:
+    host = up(make_host(files=deployed()))
+    host.run("mkdir -p /var/lib/specconsole && mount -t tmpfs -o size=8k,mode=700 none /var/lib/specconsole")
+    assert "no room for the record" in swapped(desk(host), status=1)
+    host.run("mount -o remount,size=8m /var/lib/specconsole")
+
+    async def fill() -> None:
+        async with reach(host) as console:
+            plan = await faults.planned(console, hold={"step": "start"})
+            ident = await swap.begin(console, plan)
+            await faults.held(host, ident)
+            host.run("cat /dev/zero >/var/lib/specconsole/full", check=False)
+            faults.let_go(host, ident)
+            view = await asyncio.wait_for(faults.told(console, ident), 60)
+            assert view.story.outcome == "committed"
+            kept = host.run(f"tail -1 /run/specconsole/{ident}/record").stdout
+            assert json.loads(kept)["outcome"] == "committed", "its copy stays where the record could not be written"
+
+    asyncio.run(fill())
+    assert faults.serving(host) == NGRAM
+
+
+def test_a_full_shm_is_refused(make_host: MakeHost, desk: Callable[[LabHost], Desk]) -> None:
+    host = up(make_host(files=deployed()))
+    host.run("mount -o remount,size=100m /dev/shm && head -c 90M /dev/zero >/dev/shm/weights")
+    assert "is full" in swapped(desk(host), status=1)
+    assert faults.serving(host) == BASELINE
+
+
+# -- what fails afterwards --
+
+
+def test_a_crash_loop_ends_at_the_first_repeat(make_host: MakeHost, desk: Callable[[LabHost], Desk]) -> None:
+    host = up(make_host(files=deployed(ngram="Environment=FAKE_FAIL=kv\nRestart=always\nRestartSec=0.1")))
+    said = swapped(desk(host), status=1)
+    assert "failed again in the same way" in said
+    assert "To serve at least one request" in said
+    assert "rolled back" in said
+    assert faults.serving(host) == BASELINE
+    starts = host.run(f"journalctl -o cat -u {NGRAM} | grep -c 'Resolved architecture'").stdout
+    assert 2 <= int(starts) <= 3
+
+
+def test_a_variant_that_fails_once_leads_back(make_host: MakeHost, desk: Callable[[LabHost], Desk]) -> None:
+    host = up(make_host(files=deployed(ngram="Environment=FAKE_FAIL=drafter")))
+    said = swapped(desk(host), status=1)
+    assert "state_dict for EagleLlamaForCausalLM" in said
+    assert faults.record(host).outcome == "rolled_back"
+    assert faults.serving(host) == BASELINE
+
+
+def test_no_rollback_leaves_it_and_says_what_to_type(make_host: MakeHost, desk: Callable[[LabHost], Desk]) -> None:
+    host = up(make_host(files=deployed(ngram="Environment=FAKE_FAIL=drafter")))
+    said = swapped(desk(host), "--no-rollback", status=1)
+    assert f"try: systemctl start {NGRAM}" in said
+    assert faults.serving(host) is None
+
+
+def test_a_unit_that_ignores_sigterm_is_told_step_by_step(make_host: MakeHost, desk: Callable[[LabHost], Desk]) -> None:
+    host = up(make_host(files=deployed(baseline="Environment=FAKE_STUBBORN=1")))
+    said = swapped(desk(host))
+    assert "SIGTERM was sent, SIGKILL after 2 s" in said
+    assert "SIGKILL: it did not heed SIGTERM" in said
+    assert faults.serving(host) == NGRAM
+
+
+def test_a_unit_that_speculates_against_its_command_is_not_proven(
+    make_host: MakeHost, desk: Callable[[LabHost], Desk]
+) -> None:
+    """A wrapper that loses the option: the port answers, the model is right, and yet it is not what was asked for."""
+    files = deployed()
+    words = serve("--tensor-parallel-size", "2").split()
+    files["/opt/wrapper"] = f"#!/usr/bin/python3\nimport os\nos.execv({words[0]!r}, {words!r})\n"
+    files[f"{SYSTEM}/{NGRAM}"] = unit("/opt/wrapper", environment="FAKE_LOAD_S=0.3", unit=f"Conflicts={BASELINE}")
+    host = up(make_host(files=files))
+    here = desk(host)
+    profile = here.config.with_name("wrapped.toml")
+    profile.write_text(f"[units.ngram]\nname = '{NGRAM}'\nrole = 'variant'\nport = 8000\n")
+    said = swapped(here, "--profile", str(profile), status=1)
+    assert "should run with speculation: speculation by the log off, by /metrics off" in said
+    assert faults.serving(host) == BASELINE
+
+
+# -- what a stop leaves behind --
+
+
+def orphaned(make_host: MakeHost) -> LabHost:
+    """A host whose baseline leaves engine and workers behind, as a killed API server does."""
+    return up(make_host(files=deployed(baseline="KillMode=process\nKillSignal=SIGKILL")))
+
+
+def test_orphans_are_ended_when_told_so(make_host: MakeHost, desk: Callable[[LabHost], Desk]) -> None:
+    host = orphaned(make_host)
+    said = swapped(desk(host), "--orphans", "end")
+    assert "3 processes were left behind" in said
+    assert "VLLM::Worker_TP1" in said
+    assert faults.serving(host) == NGRAM
+
+
+def test_orphans_stay_when_told_so_and_the_baseline_comes_back(
+    make_host: MakeHost, desk: Callable[[LabHost], Desk]
+) -> None:
+    host = orphaned(make_host)
+    said = swapped(desk(host), "--orphans", "leave", status=1)
+    assert "try: kill -9" in said
+    assert "VLLM::EngineCore" in host.run("ps -eo args").stdout
+
+
+async def test_a_console_answers_for_orphans(make_host: MakeHost) -> None:
+    host = orphaned(make_host)
+    async with reach(host) as console:
+        ident = await swap.begin(console, await faults.planned(console))
+        async for view in swap.follow(console, ident, SystemClock()):
+            if view.story.ask:
+                shown = view.story.ask["processes"]
+                assert {one["argv"] for one in shown} == {"VLLM::EngineCore", "VLLM::Worker_TP0", "VLLM::Worker_TP1"}
+                assert all(one["parent"] == 1 and one["unit"] == BASELINE for one in shown)
+                assert [one["memory"] for one in shown if "Worker" in one["argv"]] == [100 * GIB, 100 * GIB]
+                await swap.answer(console, ident, "orphans", "end")
+    assert view.story.outcome == "committed"
+
+
+def test_shared_memory_is_cleaned_of_what_is_proven_and_of_nothing_else(
+    make_host: MakeHost, desk: Callable[[LabHost], Desk]
+) -> None:
+    host = make_host(files=faults.host_files())
+    faults.ready(host)
+    host.run("python3 -c \"open('/dev/shm/psm_late','wb').write(b'x' * 9)\"")
+    before = set(host.run("ls /dev/shm").stdout.split())
+    ours = {name for name in before if name.startswith(("psm_", "sem.mp-"))} - {
+        "psm_weights",
+        "psm_detached",
+        "psm_late",
+        "sem.mp-other",
+    }
+    assert len(ours) == 6
+    swapped(desk(host))
+    after = set(host.run("ls /dev/shm").stdout.split())
+    assert ours & after == set()
+    assert before - ours <= after
+    clean = next(step for step in faults.record(host).steps if step.name == "clean")
+    left = {one["name"]: one for one in clean.notes[0]["left"]}
+    assert {"psm_weights", "psm_detached", "psm_late", "sem.mp-other"} <= set(left)
+    assert left["psm_weights"]["size"] == 100_000
+    assert host.run(f"stat -c %s {WEIGHTS}").stdout.strip() == "100000"
+
+
+# -- several at work, and bad links --
+
+
+async def test_two_consoles_at_once(make_host: MakeHost) -> None:
+    host = up(make_host(files=deployed()))
+    async with reach(host) as one, reach(host) as two:
+        plans = [await faults.planned(one), await faults.planned(two)]
+        tries: list[Awaitable[Any]] = [swap.begin(one, plans[0]), swap.begin(two, plans[1])]
+        found = await asyncio.gather(*tries, return_exceptions=True)
+        begun = [ident for ident in found if isinstance(ident, str)]
+        refused = [error for error in found if isinstance(error, swap.SwapRefused)]
+        assert len(begun) == len(refused) == 1
+        assert refused[0].running in (begun[0], None)
+        views = await asyncio.gather(faults.told(one, begun[0]), faults.told(two, begun[0]))
+        assert views[0].story == views[1].story
+    assert faults.serving(host) == NGRAM
+    assert host.run("ls /run/specconsole").stdout == ""
+
+
+async def test_cancel_rolls_back_and_drain_gives_up(make_host: MakeHost) -> None:
+    host = up(make_host(files=deployed()))
+    async with reach(host) as console:
+        ident = await swap.begin(console, await faults.planned(console, hold={"step": "watch"}))
+        await faults.held(host, ident)
+        assert await swap.cancel(console, ident)
+        faults.let_go(host, ident)
+        view = await asyncio.wait_for(faults.told(console, ident), 60)
+        assert (view.story.outcome, view.story.turned) == ("rolled_back", "cancelled by the operator")
+        assert not await swap.cancel(console, ident)
+    assert faults.serving(host) == BASELINE
+
+
+ASKER = """#!/usr/bin/python3
+import json, urllib.request
+body = json.dumps({"model": "kimi-k2.5", "prompt": "x", "max_tokens": 400}).encode()
+headers = {"content-type": "application/json"}
+urllib.request.urlopen(urllib.request.Request("http://127.0.0.1:8000/v1/completions", body, headers)).read()
+"""
+
+
+def test_requests_in_flight_are_waited_for_and_counted(make_host: MakeHost, desk: Callable[[LabHost], Desk]) -> None:
+    host = up(make_host(files={**deployed(baseline="Environment=FAKE_STEP_MS=200"), "/opt/ask.py": ASKER}))
+    host.run("systemd-run -q --unit=asker /opt/ask.py")
+    count = f"{get('/metrics')} | grep -q '^vllm:num_requests_running.* 1'"
+    host.run(f"for i in $(seq 100); do {count} && exit; sleep 0.1; done; {get('/metrics')} | head -50 >&2; exit 1")
+    said = swapped(desk(host), "--at-deadline", "give-up", status=1)
+    assert "serving 1 request now" in said
+    assert "1 in flight at the deadline, and the plan says to give up" in said
+    assert faults.serving(host) == BASELINE
+
+
+async def test_a_link_of_200_ms(make_host: MakeHost, tmp_path: Path) -> None:
+    host = up(make_host(files=deployed()))
+    async with Wire(host, delay_s=0.1) as wire:
+        to, folder = await wired(host, wire, tmp_path)
+        async with reach(host, to=to, by=way(folder, host.key)) as console:
+            ident = await swap.begin(console, await faults.planned(console))
+            view = await asyncio.wait_for(faults.told(console, ident), 60)
+    assert view.story.outcome == "committed"
+    assert view.story == faults.record(host)
+
+
+# -- the plain verbs --
+
+
+async def test_stop_start_and_restart(make_host: MakeHost, desk: Callable[[LabHost], Desk]) -> None:
+    host = up(make_host(files=deployed()))
+    here = desk(host)
+    before = host.run(f"systemctl show -p InvocationID --value {BASELINE}").stdout
+    assert "serves" in here("restart", "gpu-1", "--yes", "--drain", "0").stdout
+    assert host.run(f"systemctl show -p InvocationID --value {BASELINE}").stdout != before
+    assert "is stopped" in here("stop", "gpu-1", "--yes", "--drain", "0").stdout
+    assert faults.serving(host) is None
+    assert "serves" in here("start", "gpu-1", NGRAM, "--yes").stdout
+    assert faults.serving(host) == NGRAM
+    assert "swap instead" in here("start", "gpu-1", BASELINE, "--yes", status=1).stderr
+    await eventually(lambda: not host.run("ls /run/specconsole").stdout)
+
+
+async def test_a_swap_where_nothing_runs_asks_what_to_return_to(
+    make_host: MakeHost, desk: Callable[[LabHost], Desk]
+) -> None:
+    host = make_host(files=deployed(ngram="Environment=FAKE_FAIL=drafter"))
+    here = desk(host)
+    assert "say what to return to" in here("swap", "gpu-1", NGRAM, "--yes", status=1).stderr
+    said = here("swap", "gpu-1", NGRAM, "--yes", "--return-to", BASELINE, status=1)
+    assert "rolled back" in said.stdout
+    assert faults.serving(host) == BASELINE
