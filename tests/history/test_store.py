@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from specconsole.history.entry import Load, Run, digest
+from specconsole.history.entry import Load, Run, Swap, digest
 from specconsole.history.memory import Memory
 from specconsole.history.schema import STEPS
 from specconsole.history.store import HistoryUnavailable, Store
@@ -159,3 +159,18 @@ async def test_a_folder_that_cannot_be_written_is_said_once(tmp_path: Path) -> N
 def test_equal_environments_have_equal_names() -> None:
     assert digest({"a": 1, "b": [2]}) == digest(json.loads('{"b": [2], "a": 1}'))
     assert digest({"a": 1}) != digest({"a": 2})
+
+
+def test_a_swap_is_one_row_and_its_end_is_not_forgotten(path: Path) -> None:
+    store = Store(path)
+    begun = Swap(
+        "gpu-1", "abc", "ngram.service", "swap", 1000.0, "base.service", step="watch", steps=({"name": "watch"},)
+    )
+    first = store.put_swap(begun)
+    ended = replace(begun, outcome="committed", ended=1060.0, step="commit", reason="ngram.service serves")
+    assert store.put_swap(ended) == first
+    assert store.put_swap(begun) == first, "a console that came late"
+    assert store.swaps() == (replace(ended, id=first),)
+    assert store.swaps("gpu-2") == ()
+    assert store.put_swap(replace(begun, host="gpu-2")) != first
+    store.close()

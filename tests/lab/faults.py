@@ -260,7 +260,8 @@ async def judge(host: LabHost, cell: Cell, view: SwapView | None, story: Story, 
         while not (serving(host) == want.serves and answers(host)) and time.monotonic() < end:
             await asyncio.sleep(0.2)
     # ExecStopPost may still be at work when the record has its last line.
-    await eventually(lambda: host.run("systemctl is-active -q specconsole-swap", check=False).returncode == 3, WHOLE_S)
+    state = "systemctl show -p ActiveState --value specconsole-swap"
+    await eventually(lambda: host.run(state).stdout.strip() == "inactive", WHOLE_S)
     story = record(host)
     if story.outcome not in want.outcomes:
         wrong.append(f"the record says {story.outcome} ({story.why}), not {want.outcomes}")

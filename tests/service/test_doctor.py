@@ -10,8 +10,10 @@ import pytest
 from specconsole.errors import CommandFailed, LinkLost
 from specconsole.host.base import HostFacts, Rights
 from specconsole.host.line import Note
+from specconsole.remote.swap_record import stories
 from specconsole.service.doctor import Check, Level, judge, worst
 from specconsole.service.examine import SHM, Mount, Readings, Unread, examine
+from specconsole.service.swap import Known
 from tests.fakes import FACTS, FakeClock, FakeHost, failed
 
 GIB = 1 << 30
@@ -44,6 +46,7 @@ def healthy() -> NotedHost:
     host.answer("loginctl *", "")
     host.answer("sh -c *machine-id*", "")
     host.answer("df -P -k *", DF)
+    host.script("swap_follow", [b'{"unit":false,"id":null,"boot":"b"}\n{"end":""}\n'])
     host.script("probe", [json.dumps(FRAME).encode() + b"\n"])
     return host
 
@@ -227,3 +230,21 @@ def test_every_lack_has_a_way_out_or_says_what_it_costs(readings: Readings) -> N
             assert one.fails, one
         if one.level is Level.LIMITED and one.name not in ("link", "ssh options"):
             assert one.fix, one
+
+
+async def test_a_swap_that_nobody_goes_on_with_is_said(readings: Readings) -> None:
+    plan = {
+        "action": "swap",
+        "target": {"key": "n.service", "name": "n.service"},
+        "back_to": {"key": "b.service", "name": "b.service"},
+    }
+    event = {"v": 1, "id": "a", "n": 0, "at": 1.0, "boot": "before", "event": "begin", "plan": plan}
+    broken = stories([event, {**event, "n": 1, "event": "step", "step": "watch", "state": "begin"}])
+    found = check(readings, "swaps", swaps=Known(tuple(broken), None, "now"))
+    assert found.level is Level.LIMITED
+    assert "at step watch" in found.found
+    assert found.fix == "specconsole swap root@gpu-1 n.service or: specconsole start root@gpu-1 b.service"
+    runs = check(readings, "swaps", swaps=Known(tuple(broken), "a", "before"))
+    assert (runs.level, runs.fix) == (Level.OK, "specconsole swap root@gpu-1 --follow")
+    assert check(readings, "swaps", swaps=Known(trouble="Permission denied")).level is Level.UNKNOWN
+    assert "No swap" in check(readings, "swaps", swaps=Known()).found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +39,32 @@ class Load:
     cached: bool | None = None
     """True: compiled graphs came from a cache; False: they were compiled; None: not known."""
     fingerprint: Mapping[str, Any] = field(default_factory=dict)
+    id: int | None = None
+
+
+@dataclass(frozen=True)
+class Swap:
+    """One swap, stop, start or restart as the host's record told it; times are seconds since the epoch by the host's clock."""
+
+    host: str
+    swap: str
+    """Its id in the host's record: two consoles that look on remember it once."""
+    unit: str
+    """The unit that was to serve (of a stop: not to serve)."""
+    action: str
+    """swap, stop, start or restart."""
+    started: float
+    origin: str = ""
+    """The units that it was to take the place of."""
+    ended: float | None = None
+    outcome: str | None = None
+    """committed, rolled_back, unchanged, failed, handed_over or interrupted; None: it was not over when last seen."""
+    step: str = ""
+    """The step that it came to."""
+    reason: str = ""
+    """How it ended, in words."""
+    steps: Sequence[Mapping[str, Any]] = ()
+    """name, back, state, began, ended of each step."""
     id: int | None = None
 
 

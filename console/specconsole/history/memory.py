@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from specconsole import paths
-from specconsole.history.entry import Load, Run
+from specconsole.history.entry import Load, Run, Swap
 from specconsole.history.store import HistoryUnavailable, Store
 
 T = TypeVar("T")
@@ -56,6 +56,14 @@ class Memory:
     async def put_run(self, run: Run) -> int | None:
         """Remember a run; its id, or None when the file cannot be used."""
         return await self._call(lambda store: store.put_run(run), None)
+
+    async def put_swap(self, swap: Swap) -> int | None:
+        """Remember a swap; its id, or None when the file cannot be used."""
+        return await self._call(lambda store: store.put_swap(swap), None)
+
+    async def swaps(self, host: str | None = None, unit: str | None = None, limit: int = 100) -> tuple[Swap, ...]:
+        """The latest swaps, newest first."""
+        return await self._call(lambda store: store.swaps(host, unit, limit), ())
 
     async def loads(self, host: str | None = None, unit: str | None = None, limit: int = 100) -> tuple[Load, ...]:
         """The latest loads, newest first."""

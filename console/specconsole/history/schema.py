@@ -42,4 +42,22 @@ STEPS: tuple[str, ...] = (
     ALTER TABLE loads ADD COLUMN cold INTEGER;
     ALTER TABLE loads ADD COLUMN cached INTEGER
     """,
+    """
+    CREATE TABLE swaps (
+        id INTEGER PRIMARY KEY,
+        host TEXT NOT NULL,
+        swap TEXT NOT NULL,
+        unit TEXT NOT NULL,
+        origin TEXT NOT NULL DEFAULT '',
+        action TEXT NOT NULL,
+        started REAL NOT NULL,
+        ended REAL,
+        outcome TEXT,
+        step TEXT NOT NULL DEFAULT '',
+        reason TEXT NOT NULL DEFAULT '',
+        steps TEXT NOT NULL DEFAULT '[]',
+        UNIQUE (host, swap)
+    );
+    CREATE INDEX swaps_by_time ON swaps (host, unit, started)
+    """,
 )

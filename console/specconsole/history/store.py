@@ -15,13 +15,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from specconsole.errors import SpecConsoleError
-from specconsole.history.entry import Load, Run, digest
+from specconsole.history.entry import Load, Run, Swap, digest
 from specconsole.history.schema import STEPS
 from specconsole.paths import private_dir
 
 T = TypeVar("T")
 LOAD_FIELDS = (
     "host", "unit", "invocation", "started", "outcome", "answering", "ready", "ended", "reason", "shards", "weights_s", "complete", "cold", "cached",
+)  # fmt: skip
+SWAP_FIELDS = (
+    "host", "swap", "unit", "origin", "action", "started", "ended", "outcome", "step", "reason",
 )  # fmt: skip
 BUSY_S = 5.0
 
@@ -108,6 +111,27 @@ class Store:
         rows = self._guard(lambda: self._select("*", "loads", host, unit, limit))
         return tuple(_load(row) for row in rows)
 
+    def put_swap(self, swap: Swap) -> int:
+        """Remember a swap, or what is now known of the same one; an end that was seen is never forgotten."""
+        values: dict[str, Any] = {name: getattr(swap, name) for name in SWAP_FIELDS}
+        values["steps"] = json.dumps(list(swap.steps), separators=(",", ":"))
+        names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
+        newer = ", ".join(f"{name} = excluded.{name}" for name in ("ended", "outcome", "step", "reason", "steps"))
+        sql = (
+            f"INSERT INTO swaps ({names}) VALUES ({marks}) ON CONFLICT (host, swap) DO UPDATE SET {newer} "  # noqa: S608  names are ours
+            "WHERE excluded.outcome IS NOT NULL OR outcome IS NULL"
+        )
+        self._guard(lambda: self._db.execute(sql, values))
+        found = self._guard(
+            lambda: self._db.execute("SELECT id FROM swaps WHERE host = :host AND swap = :swap", values).fetchall()
+        )
+        return int(found[0]["id"])
+
+    def swaps(self, host: str | None = None, unit: str | None = None, limit: int = 100) -> tuple[Swap, ...]:
+        """The latest swaps, newest first."""
+        rows = self._guard(lambda: self._select("*", "swaps", host, unit, limit))
+        return tuple(_swap(row) for row in rows)
+
     def put_run(self, run: Run) -> int:
         """Remember a run; returns its id."""
         values: dict[str, Any] = {
@@ -177,6 +201,11 @@ def _load(row: sqlite3.Row) -> Load:
     values["complete"] = bool(values["complete"])
     values |= {name: None if values[name] is None else bool(values[name]) for name in ("cold", "cached")}
     return Load(**values, phases=_phases(row["phases"]), fingerprint=json.loads(row["fingerprint"]), id=row["id"])
+
+
+def _swap(row: sqlite3.Row) -> Swap:
+    values = {name: row[name] for name in SWAP_FIELDS}
+    return Swap(**values, steps=tuple(json.loads(row["steps"])), id=row["id"])
 
 
 def _phases(text: str) -> dict[str, float]:

@@ -160,12 +160,12 @@ def drain(run: Run) -> None:
             total = None if count is None or total is None else total + count
         left = max(until - time.monotonic(), 0.0)
         run.now("%s, %.0f s left" % (_counted(total, ""), left), requests=total, left_s=round(left, 1))
+        _same_still(run)  # a unit that was just restarted has no request, either
         if total == 0:
             return
         if not left:
             break
         run.pause(min(TICK_DRAIN_S, left))
-        _same_still(run)
     if run.plan.get("at_deadline", "go") == "give-up":
         raise StepFailed("%s at the deadline, and the plan says to give up then" % _counted(total, ""))
     run.note("at the deadline: %s; going on, as planned" % _counted(total, ""), requests=total)

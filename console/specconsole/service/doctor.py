@@ -9,6 +9,7 @@ from enum import Enum
 
 from specconsole.host.base import Rights
 from specconsole.service.examine import SHM, Mount, Readings, Unread
+from specconsole.service.swap import OUTCOMES, next_steps, title
 from specconsole.text import bytes_binary, milliseconds, one_line
 
 OUTPUT_FIELDS_SINCE = 236
@@ -68,6 +69,7 @@ def _checks(readings: Readings) -> Iterator[Check]:
     yield _persistence(readings)
     yield _units(readings)
     yield from _storage(readings)
+    yield _swaps(readings)
     yield _clock(readings)
     yield _ssh(readings)
 
@@ -270,6 +272,27 @@ def _disk(mount: Mount) -> Check:
             f"disk {mount.path}", Level.LIMITED, _room(mount), "", fails, f"du -xh {mount.path} | sort -h | tail"
         )
     return Check(f"disk {mount.path}", Level.OK, _room(mount), "room for logs and caches")
+
+
+def _swaps(readings: Readings) -> Check:
+    """The last swap of the host's own record, and one that nobody goes on with."""
+    known = readings.swaps
+    if known.trouble:
+        return Check("swaps", Level.UNKNOWN, f"The record of swaps could not be read: {one_line(known.trouble, 200)}")
+    if not known.stories:
+        return Check("swaps", Level.OK, "No swap is recorded on this host.")
+    last = known.stories[-1]
+    step = f" at step {last.step.name}" if last.step and last.outcome != "committed" else ""
+    found = f"{len(known.stories)} recorded; the last: {title(last)}, {OUTCOMES.get(last.outcome, '?')}{step}."
+    if known.running:
+        return Check("swaps", Level.OK, found, "it runs now", fix=f"specconsole swap {readings.name} --follow")
+    if known.interrupted:
+        fix = " or: ".join(next_steps(readings.name, known))
+        return Check("swaps", Level.LIMITED, found, fails="nobody goes on with it: finish it, or return", fix=fix)
+    if last.outcome in ("failed", "handed_over"):
+        fix = last.advice[0] if last.advice else f"specconsole status {readings.name}"
+        return Check("swaps", Level.LIMITED, found, fails=one_line(last.why), fix=one_line(fix))
+    return Check("swaps", Level.OK, found)
 
 
 def _clock(readings: Readings) -> Check:

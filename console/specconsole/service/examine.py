@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, runtime_checkable
 
 from specconsole.clock import Clock
@@ -19,6 +19,7 @@ from specconsole.logs.permit import permit
 from specconsole.logs.source import Source
 from specconsole.profile import Profile
 from specconsole.service.discover import discover
+from specconsole.service.swap import Known, latest
 from specconsole.service.unit import Unit
 from specconsole.stream import within
 from specconsole.text import one_line
@@ -27,6 +28,7 @@ GPU_DEADLINE_S = 20.0
 """A driver that nobody holds takes up to ten seconds to load."""
 SHM = "/dev/shm"  # noqa: S108  looked at, not written to
 MOUNTS = (SHM, "/", "/var")
+SWAPS = 20
 
 T = TypeVar("T")
 
@@ -77,6 +79,8 @@ class Readings:
     gpus: Fleet | Unread
     mounts: tuple[Mount, ...] | Unread
     units: tuple[Unit, ...] | Unread
+    swaps: Known = field(default_factory=Known)
+    """What the record of swaps on the host knows."""
 
 
 async def examine(host: Host, profile: Profile | None, clock: Clock) -> Readings:
@@ -86,7 +90,7 @@ async def examine(host: Host, profile: Profile | None, clock: Clock) -> Readings
         LinkLost, LinkRefused: the link went away meanwhile.
     """
     facts = await host.up()
-    (system, systemd, journal, persistent), (gpus, mounts, units) = await asyncio.gather(
+    (system, systemd, journal, persistent), (gpus, mounts, units), swaps = await asyncio.gather(
         asyncio.gather(
             _reading(_system(host)),
             _reading(_systemd(host)),
@@ -98,6 +102,7 @@ async def examine(host: Host, profile: Profile | None, clock: Clock) -> Readings
             _reading(_mounts(host)),
             _reading(discover(host, profile)),
         ),
+        latest(host, SWAPS),
     )
     return Readings(
         name=host.name,
@@ -112,6 +117,7 @@ async def examine(host: Host, profile: Profile | None, clock: Clock) -> Readings
         gpus=gpus,
         mounts=mounts,
         units=units,
+        swaps=swaps,
     )
 
 
@@ -181,21 +187,21 @@ async def _mounts(host: Host) -> tuple[Mount, ...]:
 
 async def _gpus(host: Host, clock: Clock) -> Fleet:
     """Take the first sample in which the driver has answered."""
-    latest: list[Fleet] = []
+    seen: list[Fleet] = []
 
     async def wait(answered: Callable[[Fleet], bool]) -> None:
         async with aclosing(follow(host, control=ProbeControl(0.5), clock=clock)) as stream:
             async for fleet in stream:
-                latest[:] = [fleet]
+                seen[:] = [fleet]
                 if answered(fleet):
                     return
 
     try:
         await within(GPU_DEADLINE_S, wait(_has_answered))
     except asyncio.TimeoutError:
-        if not latest:
+        if not seen:
             raise CommandFailed(f"No sample came within {GPU_DEADLINE_S:.0f} s.") from None
-    return latest[0]
+    return seen[0]
 
 
 def _has_answered(fleet: Fleet) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 from specconsole.clock import Clock
 from specconsole.engine.key import ApiKey
 from specconsole.errors import CommandFailed, HostError, LinkLost, NotPermitted, SpecConsoleError
+from specconsole.history.entry import Swap
 from specconsole.host.base import Host, Program
 from specconsole.remote import swap_rule
 from specconsole.remote.swap_record import Event, Step, Story, fold, stories
@@ -199,6 +200,33 @@ async def latest(host: Host, count: int = 20) -> Known:
     return Known(tuple(stories(events)), unit.get("id"), str(unit.get("boot") or ""), end)
 
 
+def remembered(host: str, story: Story) -> Swap:
+    """What the history keeps of a swap on a host (by its own name)."""
+    plan, step = story.plan, story.step
+    return Swap(
+        host=host,
+        swap=story.id,
+        unit=str((plan.get("target") or {}).get("key", "")),
+        action=str(plan.get("action", "")),
+        started=story.began,
+        origin=", ".join(_stopped(plan)),
+        ended=story.last if story.outcome else None,
+        outcome=story.outcome,
+        step=("roll back: " if step.back else "") + step.name if step else "",
+        reason=one_line(story.why),
+        steps=tuple(
+            {"name": one.name, "back": one.back, "state": one.state, "began": one.began, "ended": one.ended}
+            for one in story.steps
+        ),
+    )
+
+
+def _stopped(plan: Mapping[str, Any]) -> list[str]:
+    """The units that a plan stops, other than its target."""
+    target = (plan.get("target") or {}).get("key")
+    return [one_line(str(unit.get("key", "?"))) for unit in plan.get("stops") or () if unit.get("key") != target]
+
+
 def is_stale(story: Story) -> bool:
     """Whether the host found itself otherwise than planned, so that a new plan should be asked for."""
     return story.outcome == "unchanged" and story.why.endswith(STALE)
@@ -220,7 +248,7 @@ def title(story: Story) -> str:
     """What a swap was about: swap to ngram from baseline."""
     plan = story.plan
     target = one_line(str((plan.get("target") or {}).get("key", "?")))
-    stops = [one_line(str(unit.get("key", "?"))) for unit in plan.get("stops") or () if unit.get("key") != target]
+    stops = _stopped(plan)
     action = one_line(str(plan.get("action", "?")))
     return f"{action} {'to ' if action == 'swap' else ''}{target}" + (f" from {' and '.join(stops)}" if stops else "")
 

@@ -8,8 +8,10 @@ from importlib.resources import files
 from specconsole import resources
 from specconsole.clock import SystemClock
 from specconsole.errors import UsageError
+from specconsole.history.memory import Memory
 from specconsole.service.doctor import Check, Level, judge, worst
-from specconsole.service.examine import examine
+from specconsole.service.examine import Readings, examine
+from specconsole.service.swap import remembered
 from specconsole.text import clean
 from specconsole.verb import output
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
@@ -40,6 +42,7 @@ def run(args: argparse.Namespace) -> int:
 async def _examine(args: argparse.Namespace) -> int:
     async with open_host(args) as host:
         readings = await examine(host, profile_for(args, host), SystemClock())
+        await remember(readings)
     checks = judge(readings)
     verdict = worst(checks)
     if args.json:
@@ -47,6 +50,16 @@ async def _examine(args: argparse.Namespace) -> int:
     else:
         output.write_text(f"{readings.name}\n" + "\n".join(_lines(check) for check in checks))
     return EXIT[verdict]
+
+
+async def remember(readings: Readings) -> None:
+    """Keep what the host's record tells of swaps: also of those that another console, or none, has seen."""
+    memory = Memory()
+    try:
+        for story in readings.swaps.stories:
+            await memory.put_swap(remembered(readings.facts.hostname, story))
+    finally:
+        await memory.close()
 
 
 def _lines(check: Check) -> str:

@@ -1,4 +1,4 @@
-"""`specconsole history loads|runs`: what this machine remembers; no host is asked."""
+"""`specconsole history loads|runs|swaps`: what this machine remembers; no host is asked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 
 from specconsole import text
 from specconsole.errors import UsageError
-from specconsole.history.entry import Load, Run
+from specconsole.history.entry import Load, Run, Swap
 from specconsole.history.memory import Memory
 from specconsole.verb import output
 from specconsole.verb.session import drive
@@ -16,7 +16,7 @@ from specconsole.verb.session import drive
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("kind", choices=("loads", "runs"), help="starts of units, or benchmark runs")
+    parser.add_argument("kind", choices=("loads", "runs", "swaps"), help="starts of units, benchmark runs, or swaps")
     parser.add_argument("--host", metavar="NAME", help="only of this host, by its own name")
     parser.add_argument("--unit", metavar="UNIT", help="only of this unit")
     parser.add_argument(
@@ -35,8 +35,12 @@ def run(args: argparse.Namespace) -> int:
 async def _run(args: argparse.Namespace) -> int:
     memory = Memory()
     try:
-        read = memory.loads if args.kind == "loads" else memory.runs
-        found = await read(args.host, _key(args.unit), args.limit)
+        wanted = (args.host, _key(args.unit), args.limit)
+        found: Sequence[Load] | Sequence[Run] | Sequence[Swap]
+        if args.kind == "swaps":
+            found = await memory.swaps(*wanted)
+        else:
+            found = await (memory.loads(*wanted) if args.kind == "loads" else memory.runs(*wanted))
     finally:
         await memory.close()
     if memory.trouble:
@@ -55,14 +59,24 @@ def _key(unit: str | None) -> str | None:
     return unit if unit is None or unit.endswith(".service") else f"{unit}.service"
 
 
-def table(found: Sequence[Load] | Sequence[Run]) -> str:
+def table(found: Sequence[Load] | Sequence[Run] | Sequence[Swap]) -> str:
     """A line an entry."""
     loads = [item for item in found if isinstance(item, Load)]
     if loads:
         header = ("started", "host", "unit", "outcome", "weights", "answering after", "ready after", "why")
         return output.table(header, [_load(load) for load in loads], right=range(4, 7))
+    swaps = [item for item in found if isinstance(item, Swap)]
+    if swaps:
+        names = ("started", "host", "did", "to", "from", "took", "outcome", "came to", "why")
+        return output.table(names, [_swap(swap) for swap in swaps], right=(5,))
     columns = ("id", "started", "host", "unit", "label", "TPOT", "τ", "acceptance", "requests")
     return output.table(columns, [_run_row(item) for item in found if isinstance(item, Run)], right=(0, 5, 6, 7, 8))
+
+
+def _swap(swap: Swap) -> tuple[str, ...]:
+    took = text.duration(swap.ended - swap.started) if swap.ended is not None else text.UNKNOWN
+    outcome = (swap.outcome or "not over when last seen").replace("_", " ")
+    return (_when(swap.started), swap.host, swap.action, swap.unit, swap.origin, took, outcome, swap.step, swap.reason)
 
 
 def _load(load: Load) -> tuple[str, ...]:

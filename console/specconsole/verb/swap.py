@@ -59,6 +59,6 @@ async def _join(args: argparse.Namespace) -> int:
                 raise NotRunning(f"No swap runs on {host.name}, and none is recorded.", known.trouble)
             session = swapping.Session(args, host, profile_for(args, host), memory)
             story = await session.follow(ident)
-            return swapping.INTERRUPTED if story is None else session.end(story)
+            return swapping.INTERRUPTED if story is None else await session.end(story)
     finally:
         await memory.close()

@@ -147,7 +147,7 @@ class Session:
             if story is None:
                 return INTERRUPTED
             if not swap.is_stale(story):
-                return self.end(story)
+                return await self.end(story)
             say("the host is no more as it was planned; here is the plan anew")
             before = plan
         raise SpecConsoleError(
@@ -268,10 +268,12 @@ class Session:
             self.host, ident, str(ask["what"]), "end" if said.strip().lower() in ("y", "yes") else "leave"
         )
 
-    def end(self, story: Story) -> int:
-        """Say how it ended; 0 when it did what it was for."""
-        from specconsole.service.swap import OUTCOMES, title
+    async def end(self, story: Story) -> int:
+        """Remember and say how it ended; 0 when it did what it was for."""
+        from specconsole.service.swap import OUTCOMES, remembered, title
 
+        facts = self.host.facts
+        await self.memory.put_swap(remembered(facts.hostname if facts else self.host.name, story))
         if not self.args.json:
             spent = duration(story.last - story.began)
             output.write_text(
