@@ -24,6 +24,7 @@ from specconsole.load.condition import Evidence
 from specconsole.load.diagnose import Around, Ending, diagnose
 from specconsole.load.diagnosis import Diagnosis
 from specconsole.load.evidence import HostEvidence
+from specconsole.load.failure import Rank
 from specconsole.load.phase import Phase
 from specconsole.load.verdict import Judgement
 from specconsole.logs.stamp import YEAR
@@ -68,7 +69,7 @@ def _with_load(report: Report, readings: Readings, main: LogReading) -> Report:
     collected = gather.now(readings, _year(main))
     host = gather.of_host(readings)
     diagnosis = _diagnosis(main, readings)
-    served = report.serving is not None and not attempt.timeline.spans
+    served = _serves(attempt)
     evidence = _evidence(attempt, readings, host, collected, served=served or attempt.timeline.startup_at is not None)
     stopped = diagnosis is not None and diagnosis.name == STOPPED
     fails = diagnosis is not None and not stopped and diagnosis.name != "leftover_process"
@@ -78,7 +79,7 @@ def _with_load(report: Report, readings: Readings, main: LogReading) -> Report:
     tells = bool(
         attempt.timeline.spans or attempt.signs.last or attempt.notices or attempt.signs.heartbeats or diagnosis
     )
-    statistics_only = served and diagnosis is None and not attempt.notices
+    statistics_only = served and diagnosis is None and not attempt.notices and not attempt.timeline.spans and collected is None
     return replace(
         report,
         load=load if tells or served else None,
@@ -151,10 +152,23 @@ def _diagnosis(main: LogReading, readings: Readings) -> Diagnosis | None:
     return diagnose(clues, ending, _around(main, readings), phase)
 
 
+def _serves(attempt: Attempt) -> bool:
+    """It printed statistics, which no server does before it is ready."""
+    return attempt.signs.stats_at is not None
+
+
 def _failed(attempt: Attempt) -> bool:
-    """A clue of a failure stands where nothing got on after it; PID 1's and the kernel's words count by themselves."""
-    system = any(found.system and found.failure is not None for found in attempt.clues.found)
-    return system or (attempt.hurt > 0 and attempt.moved <= attempt.hurt)
+    """A clue of a failure stands where nothing got on after it; PID 1's and the kernel's words count by themselves.
+
+    A server survives what goes wrong with one request.
+    """
+    found = attempt.clues.found
+    if any(clue.system and clue.failure is not None for clue in found):
+        return True
+    if attempt.hurt <= 0 or attempt.moved > attempt.hurt:
+        return False
+    served = _serves(attempt) or attempt.timeline.startup_at is not None
+    return not served or any(clue.fatal or clue.failure is not None or clue.rank is Rank.CONSEQUENCE for clue in found)
 
 
 def _around(main: LogReading, readings: Readings) -> Around:

@@ -138,7 +138,7 @@ class LogReader:
         self._attempts: deque[Attempt] = deque([_begin("")], maxlen=8)
         self._starts = 1
         self._lines = self._records = 0
-        self._intervals: deque[Interval] = deque(maxlen=_INTERVALS)
+        self._intervals: deque[tuple[int, float | None, bytes]] = deque(maxlen=_INTERVALS)
         self._jit: deque[int] = deque(maxlen=64)
         self._gaps: list[Suppressed] = []
         self._heard: float | None = None
@@ -154,15 +154,17 @@ class LogReader:
             self._lines += 1
             if not line or line.isspace():
                 continue
-            if self._sieve.passes(line):
-                self._take(self._owned(line))
+            if any(words in line for words in _STATS):
+                self._intervals.append((self._lines, self._stamps.of(line), line))
+            if self._sieve.passes(self._lines, line):
+                self._take(self._lines, self._owned(line))
                 if len(self._entries) >= _BATCH:
                     self._read()
 
     def end(self) -> LogReading:
         """What it says, once all lines were fed."""
-        if (rest := self._sieve.last) is not None:
-            self._take(rest)
+        for number, line in self._sieve.rest():
+            self._take(number, line)
         self._read()
         self._records_in(self._refinery.end())
         stamps = self._stamps
@@ -176,7 +178,7 @@ class LogReader:
             None if stamps.counted else stamps.last,
             stamps.counted,
             self._silence,
-            tuple(self._intervals),
+            tuple(said for one in self._intervals if (said := _interval(*one)) is not None),
             tuple(self._jit),
             tuple(self._gaps),
             self._localized,
@@ -185,15 +187,13 @@ class LogReader:
             self._sieve.skipped,
         )
 
-    def _take(self, line: bytes) -> None:
+    def _take(self, number: int, line: bytes) -> None:
         at = self._stamps.of(line)
         self._hear(at)
-        if len(self._gaps) < 64 and (gap := suppressed(line.decode(errors="replace"), self._lines)):
+        if len(self._gaps) < 64 and (gap := suppressed(line.decode(errors="replace"), number)):
             self._gaps.append(gap)
-        if (said := _interval(line, self._lines, at)) is not None:
-            self._intervals.append(said)
         if _JIT.encode() in line:
-            self._jit.append(self._lines)
+            self._jit.append(number)
         if not self._localized and (found := _LOCAL.match(line)) and found[1].rstrip(b".") not in _ENGLISH:
             self._localized = True
         self._entries.append(_entry(line, at))
@@ -316,9 +316,7 @@ def _entry(line: bytes, at: float | None) -> Entry:
 _STATS = (b"throughput: ", b"SpecDecoding metrics", b"Speculative metrics")
 
 
-def _interval(line: bytes, number: int, at: float | None) -> Interval | None:
-    if not any(words in line for words in _STATS):
-        return None
+def _interval(number: int, at: float | None, line: bytes) -> Interval | None:
     text = line.decode(errors="replace")
     stats, spec = statistics.stats(text), statistics.spec(text)
     return Interval(number, at, stats, spec) if stats or spec else None

@@ -44,15 +44,9 @@ def told(
     phase = phase_of(attempt)
     failed = diagnosis is not None and diagnosis.name not in ("terminated", "leftover_process")
     layout, numbers, words = details.layout, details.numbers, details.words
-    named = (
-        diagnosis.phase
-        if diagnosis is not None and failed and diagnosis.phase
-        else phase.value
-        if phase
-        else "serving"
-        if serving
-        else None
-    )
+    named = "serving" if serving else phase.value if phase else None
+    if diagnosis is not None and failed and diagnosis.phase:
+        named = diagnosis.phase
     eager = facts.eager
     counted = pace(attempt)
     speculation = (

@@ -1,56 +1,66 @@
 """Which lines of a large log are read in full: those of a shape that is new, or whose numbers matter.
 
-A log of 100 MB repeats a few hundred shapes: access lines, statistics, NCCL's channels. A shape is a line without its
-numbers and names that hold digits; a hundred lines of each are read, and the rest counted. Bars, errors and what the
-verdict counts are always read.
+A log of 100 MB repeats a few hundred shapes: access lines, statistics, NCCL's channels. A shape is the beginning of a line
+without its digits and hexadecimal letters; a hundred lines of each are read, two thousand where a count or a failure may be
+in them, and the last one always, since what a log ends in is what counts.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-EACH = 100
+EACH, EACH_THAT_MATTERS = 100, 2000
 """Lines of one shape that are read."""
-MOST = 20_000
-"""Shapes that are told apart; lines of shapes beyond are read only where they matter."""
-_LENGTH = 160
-_VARIES = re.compile(rb"[\w.:-]*\d[\w.:-]*")
+MOST = 8000
+"""Shapes that are told apart; lines of shapes beyond are read only where they matter, as many as of one shape."""
+_LENGTH = 96
+_VARIES = b"0123456789abcdef"
 _MATTERS = re.compile(
-    rb"\d%(?: Completed)?\s?\||throughput: |(?:SpecDecoding|Speculative) metrics|No available (?:shared )?|Waiting for|Wait for all|"
-    rb"JIT compilation|Suppressed \d|N_DROPPED|systemd\[|Xid|\"UNIT\"|took \d|startup complete|Error\b|version"
+    rb"\d%(?: Completed)?\s?\||throughput: |No available (?:shared )?|[Ww]aiting for|Wait for all|JIT compilation|Suppressed \d|N_DROPPED|systemd\[|"
+    rb'NVRM|"UNIT"|took [\d.]+ (?:s\b|seconds|GiB|secs)|startup complete|(?:Error|Exception|Interrupt)\b|ERROR|CRITICAL|Traceback|version'
 )
-_DULL = re.compile(rb'HTTP/[\d.]+" \d{3}|/(?:metrics|health)\b')
+_DULL = re.compile(rb'HTTP/[\d.]+" \d{3}')
+
+Line = tuple[int, bytes]
 
 
 class Sieve:
-    """Feed it every line; it remembers shapes, and the last line that did not pass."""
+    """Feed it every line; it remembers shapes, and the last line of those that it passed over."""
 
     def __init__(self) -> None:
         self._seen: dict[bytes, int] = {}
+        self._most: dict[bytes, int] = {}
+        self._last: dict[bytes, Line] = {}
         self.skipped = 0
-        self.last: bytes | None = None
-        """The newest line, where it was passed over: the log's end is in it."""
+        self._newest: Line | None = None
 
-    def passes(self, line: bytes) -> bool:
+    def passes(self, number: int, line: bytes) -> bool:
         """Tell whether a line is to be read."""
-        shape = _VARIES.sub(b"#", line[:_LENGTH])
-        count = self._seen.get(shape)
-        if count is None:
-            if len(self._seen) >= MOST:
-                return self._matters(line)
-            self._seen[shape] = 1
-            self.last = None
+        shape = line[:_LENGTH].translate(None, _VARIES)
+        count = self._seen.get(shape, 0) + 1
+        if count == 1 and len(self._seen) >= MOST:
+            shape = b""
+            count = self._seen.get(shape, 0) + 1
+        self._seen[shape] = count
+        if count <= EACH and shape:
+            self._newest = None
             return True
-        self._seen[shape] = count + 1
-        if count < EACH:
-            self.last = None
-            return True
-        return self._matters(line)
-
-    def _matters(self, line: bytes) -> bool:
-        if _MATTERS.search(line) and not _DULL.search(line):
-            self.last = None
+        if shape not in self._most:
+            matters = not shape or (_MATTERS.search(line) is not None and not _DULL.search(line))
+            self._most[shape] = EACH_THAT_MATTERS if matters else EACH
+        if count <= self._most[shape] and (shape or _MATTERS.search(line)):
+            self._newest = None
             return True
         self.skipped += 1
-        self.last = line
+        self._newest = number, line
+        if self._most[shape] > EACH and shape:
+            self._last[shape] = number, line
         return False
+
+    def rest(self) -> Iterator[Line]:
+        """The last lines of what was passed over, in the order of the log: (number, line)."""
+        last = dict(sorted(self._last.values()))
+        if self._newest is not None:
+            last[self._newest[0]] = self._newest[1]
+        yield from sorted(last.items())
