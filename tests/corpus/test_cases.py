@@ -24,8 +24,12 @@ NOT_TOLD = {
 """Keys that the files of a case do not hold; to guess them would be wrong elsewhere."""
 
 
+def read(folder: Path) -> dict[str, Any]:
+    return tomllib.loads((folder / "case.toml").read_text(encoding="utf-8"))
+
+
 def rows(folder: Path) -> list[tuple[str, bool, Any, Any]]:
-    case = tomllib.loads((folder / "case.toml").read_text(encoding="utf-8"))
+    case = read(folder)
     return list(check(case["expected"], answer([str(folder / name) for name in case["inputs"]])))
 
 

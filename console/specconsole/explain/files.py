@@ -8,6 +8,7 @@ from typing import BinaryIO
 from specconsole.explain.judge import judge
 from specconsole.explain.kind import Kind
 from specconsole.explain.log import LogReader, LogReading
+from specconsole.explain.paste import Paste
 from specconsole.explain.readings import Readings, take
 from specconsole.explain.recognise import HEAD, recognise
 from specconsole.explain.report import FileSeen, Report
@@ -47,16 +48,16 @@ def _read(readings: Readings, name: str, file: BinaryIO) -> None:
 
 
 def _log(name: str, head: bytes, file: BinaryIO) -> LogReading:
-    reader = LogReader(name, year_in(head))
+    reader, paste = LogReader(name, year_in(head)), Paste(head)
     rest = b""
     piece = head
     while piece:
         *lines, rest = (rest + piece).split(b"\n")
-        reader.feed(lines)
+        reader.feed(paste.mend(lines))
         if len(rest) > LONGEST:
-            reader.feed([rest])
+            reader.feed(paste.mend([rest]))
             rest = b""
         piece = file.read(PIECE)
-    if rest:
-        reader.feed([rest])
+    reader.feed(paste.mend([rest] if rest else []))
+    reader.feed(paste.end())
     return reader.end()

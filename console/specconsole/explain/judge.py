@@ -79,7 +79,9 @@ def _with_load(report: Report, readings: Readings, main: LogReading) -> Report:
     tells = bool(
         attempt.timeline.spans or attempt.signs.last or attempt.notices or attempt.signs.heartbeats or diagnosis
     )
-    statistics_only = served and diagnosis is None and not attempt.notices and not attempt.timeline.spans and collected is None
+    statistics_only = (
+        served and diagnosis is None and not attempt.notices and not attempt.timeline.spans and collected is None
+    )
     return replace(
         report,
         load=load if tells or served else None,
@@ -109,7 +111,7 @@ def _evidence(
 ) -> Evidence:
     timeline, signs = attempt.timeline, attempt.signs
     heard = [at for at in (timeline.moved_at, signs.last_at) if at]
-    stalled = now - max(heard) if now is not None and heard else None
+    stalled = now - max(heard) if now is not None and heard and now >= max(heard) else None  # else the clocks differ
     window = host.window_s if host else None
     if stalled is None and window is not None and readings.usage and signs.downloading:
         stalled = window

@@ -6,6 +6,7 @@ file has no clock (`logs.stamp`). A log of many starts is read start by start, a
 
 from __future__ import annotations
 
+import json
 import re
 from collections import deque
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from specconsole.engine import statistics
 from specconsole.engine.statistics import SpecLine, StatsLine
+from specconsole.explain.paste import is_nothing
 from specconsole.explain.sieve import Sieve
 from specconsole.load import bar, clue, detail, feed, sign
 from specconsole.load.bar import Bar
@@ -154,12 +156,12 @@ class LogReader:
             self._lines += 1
             if not line or line.isspace():
                 continue
-            if any(words in line for words in _STATS):
-                self._intervals.append((self._lines, self._stamps.of(line), line))
             if self._sieve.passes(self._lines, line):
-                self._take(self._lines, self._owned(line))
+                self._take(self._lines, line)
                 if len(self._entries) >= _BATCH:
                     self._read()
+            elif any(words in line for words in _STATS):
+                self._intervals.append((self._lines, self._stamps.of(line), line))
 
     def end(self) -> LogReading:
         """What it says, once all lines were fed."""
@@ -190,13 +192,20 @@ class LogReader:
     def _take(self, number: int, line: bytes) -> None:
         at = self._stamps.of(line)
         self._hear(at)
+        entry = _entry(line, at)
+        said = entry.message if isinstance(entry.message, bytes) else entry.message.encode(errors="replace")
+        if is_nothing(said):
+            return
+        said = self._owned(said)
         if len(self._gaps) < 64 and (gap := suppressed(line.decode(errors="replace"), number)):
             self._gaps.append(gap)
-        if _JIT.encode() in line:
+        if any(words in said for words in _STATS):
+            self._intervals.append((number, at, said))
+        if _JIT.encode() in said:
             self._jit.append(number)
         if not self._localized and (found := _LOCAL.match(line)) and found[1].rstrip(b".") not in _ENGLISH:
             self._localized = True
-        self._entries.append(_entry(line, at))
+        self._entries.append(entry._replace(message=said) if entry.kind is Kind.LINE else entry)
 
     def _owned(self, line: bytes) -> bytes:
         """A bar's line with the process that stands on the line before it, by itself (up to 0.30.0 tqdm writes so)."""
@@ -303,14 +312,27 @@ def _hard(found: Clue) -> bool:
 
 
 def _entry(line: bytes, at: float | None) -> Entry:
-    if line.lstrip()[:1] == b"{" and b'"MESSAGE"' in line:
+    begins = line.lstrip()[:1] == b"{"
+    if begins and b'"MESSAGE"' in line:
         try:
             said = entry.read(line, _AnyUnit())
         except (KeyError, ValueError, TypeError):
             said = None
-        if said is not None and said.kind is not Kind.GAP:
+        if said is not None and (said.kind is not Kind.GAP or said.message_id):
             return said._replace(unit=UNIT, at=at if at is not None else said.at)
+    elif begins and b'"log"' in line and (text := _docker(line)) is not None:
+        return Entry(at or 0.0, UNIT, text, arrived=True)
     return Entry(at or 0.0, UNIT, line, arrived=True)
+
+
+def _docker(line: bytes) -> bytes | None:
+    """The text of one line of docker's json-file driver."""
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return None
+    text = value.get("log") if isinstance(value, dict) else None
+    return text.rstrip("\n").encode(errors="replace") if isinstance(text, str) else None
 
 
 _STATS = (b"throughput: ", b"SpecDecoding metrics", b"Speculative metrics")

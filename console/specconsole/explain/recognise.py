@@ -68,7 +68,7 @@ FORMS: tuple[tuple[Kind, Callable[[str], bool]], ...] = (
     (Kind.SWEEP, _form(r"\A(?:[\w /%]+,)*(?:k|num_speculative_tokens|num_spec_tokens|spec_tokens|draft_tokens|depth)(?:,[\w /%]*)+\s*$")),
     (Kind.LOG, _form(
         r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d|\d{1,3}%(?: Completed)? ?\||NCCL (?:INFO|WARN)|Traceback \(most recent call last\)"
-        r"|^(?:\([^)\n]* pid=\d+[^)\n]*\) )?(?:[a-z_][\w]*\.)*[A-Z]\w*(?:Error|Exception|Interrupt): |(?:INFO|WARNING|ERROR): {4,}\S|__REALTIME_TIMESTAMP|ray workers to be active"
+        r"|(?:^|[ \x22])(?:[a-z_][\w]*\.)*[A-Z]\w*(?:Error|Exception|Interrupt): |(?:INFO|WARNING|ERROR): {4,}\S|__REALTIME_TIMESTAMP|ray workers to be active"
         r"|systemd(?:-journald?)?\[\d+\]: |(?:SpecDecoding|Speculative) metrics: |NVRM: Xid|^\[ *\d+\.\d{6}\] "
     )),
     (Kind.NOTES, _form(r"(?:speedup|speed-up|baseline|vanilla|no[ _-]spec|non-speculative|draft|k=\d|spec\b)(?is:.*)(?:tok(?:en)?s?/s|decode time|acceptance|accpt len|\b\d+(?:\.\d+)? s$)")),

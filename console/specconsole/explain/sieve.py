@@ -14,7 +14,7 @@ EACH, EACH_THAT_MATTERS = 100, 2000
 """Lines of one shape that are read."""
 MOST = 8000
 """Shapes that are told apart; lines of shapes beyond are read only where they matter, as many as of one shape."""
-_LENGTH = 96
+_LENGTH = 112
 _VARIES = b"0123456789abcdef"
 _MATTERS = re.compile(
     rb"\d%(?: Completed)?\s?\||throughput: |No available (?:shared )?|[Ww]aiting for|Wait for all|JIT compilation|Suppressed \d|N_DROPPED|systemd\[|"
@@ -37,7 +37,8 @@ class Sieve:
 
     def passes(self, number: int, line: bytes) -> bool:
         """Tell whether a line is to be read."""
-        shape = line[:_LENGTH].translate(None, _VARIES)
+        begin = max(line.find(b'"MESSAGE"', 0, 4096), line.find(b'"log"', 0, 4096), 0) if line[:1] == b"{" else 0
+        shape = line[begin : begin + _LENGTH].translate(None, _VARIES)
         count = self._seen.get(shape, 0) + 1
         if count == 1 and len(self._seen) >= MOST:
             shape = b""

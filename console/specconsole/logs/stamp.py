@@ -12,7 +12,9 @@ from calendar import timegm
 
 YEAR = 2000
 """Stands in for a year that no line tells."""
-_YEAR_S = 366 * 86400
+_COLOUR = re.compile(rb"\x1b\[[\d;]*m")
+_CLEAR_S, _LIES = 5.0, 0.1
+"""A bar's clock that moved by so much, while the stamps moved by less than this share, shows that the stamps are a copy's."""
 _HEAD = 512
 """Bytes of a line in which a stamp is looked for."""
 _FULL = rb"(\d{4})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?"
@@ -58,14 +60,21 @@ class Stamps:
         """Only the clocks of bars tell the time: differences hold, moments do not."""
         self._shift: float | None = None
         self._bar: tuple[bytes, float] | None = None
+        self._barred: float | None = None
+        self._drift = 0.0
 
     def of(self, line: bytes) -> float | None:
         """When this line was printed; that of the line before where it does not say; None before anything is told."""
-        at = self._said(line[:_HEAD])
+        head = line[:_HEAD]
+        at = self._said(_COLOUR.sub(b"", head) if b"\x1b" in head else head)
         if at is None:
             at = self._by_bar(line[-2048:])
-        elif self.counted:
-            self.first, self.counted = None, False
+        else:
+            if self.counted:
+                self.first, self.counted = None, False
+            at += self._drift
+            if b"%" in line:
+                at = self._trusted(at, line[-2048:])
         if at is not None:
             self.first = at if self.first is None else self.first
             self.last = at
@@ -99,21 +108,44 @@ class Stamps:
             return _moment((str(self.year).encode(), month, *found.groups()[1:], None))
         return None
 
+    def _trusted(self, at: float, tail: bytes) -> float:
+        """A stamp beside a bar; where the bar's own clock runs far ahead, the lines were stamped when they were copied."""
+        found = _last_bar(tail)
+        if found is None:
+            return at
+        before, self._bar = self._bar, found
+        was, self._barred = self._barred, at
+        if before is None or was is None or before[0] != found[0]:
+            return at
+        counted, stamped = found[1] - before[1], at - was
+        if counted >= _CLEAR_S and stamped < counted * _LIES:
+            self._drift += counted - stamped
+            self._barred = was + counted
+        return self._barred
+
     def _by_bar(self, tail: bytes) -> float | None:
         """A bar's own clock moves the file's, where nothing else does."""
-        bars = list(_BAR.finditer(tail))
-        if not bars:
+        found = _last_bar(tail)
+        if found is None:
             return None
-        found = bars[-1]
-        elapsed = int(found["h"] or 0) * 3600.0 + int(found["m"]) * 60.0 + int(found["s"])
-        name = found["label"].strip()[-40:] + b"/" + found["total"]
-        before, self._bar = self._bar, (name, elapsed)
+        name, elapsed = found
+        before, self._bar = self._bar, found
         if before is None or before[0] != name or elapsed < before[1]:
             if self.last is None:
                 self.counted = True
                 return elapsed
             return None
         return None if self.last is None else self.last + elapsed - before[1]
+
+
+def _last_bar(tail: bytes) -> tuple[bytes, float] | None:
+    """The last bar in the end of a line: what it counts, and the seconds on its clock."""
+    bars = list(_BAR.finditer(tail))
+    if not bars:
+        return None
+    found = bars[-1]
+    elapsed = int(found["h"] or 0) * 3600.0 + int(found["m"]) * 60.0 + int(found["s"])
+    return found["label"].strip()[-40:] + b"/" + found["total"], elapsed
 
 
 def _moment(parts: tuple[bytes | None, ...], zone: bytes | None = None) -> float | None:

@@ -11,7 +11,10 @@ _LOCAL = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?"
 # A stamp alone is taken off only where no level follows: else it belongs to another logger's header.
 _WRAPPERS = (
     re.compile(
-        rf"(?P<at>{_RFC3339}) (?:std(?:out|err) [FP] |(?! *(?:TRACE|DEBUG|INFO|WARN|ERROR)\b))"
+        rf"(?P<at>{_RFC3339}) \S+ (?P<ident>[\w.@\-\\/]+)\[(?P<pid>\d+)\]: "
+    ),  # journalctl -o short-iso, before the bare stamp
+    re.compile(
+        rf"(?P<at>{_RFC3339}) (?:std(?:out|err) [FP] |(?! *(?:TRACE|DEBUG|INFO|WARN|ERROR)\b(?!:)))"
     ),  # kubectl --timestamps, CRI
     re.compile(rf"(?P<at>{_LOCAL}) \| (?!(?:TRACE|DEBUG|INFO|WARN|ERROR)\w* *\|)"),  # a stamping pipe, not loguru
     re.compile(rf"(?P<at>{_LOCAL}) \[\w+ *\] \S+ MODEL_LOG - "),  # TorchServe
@@ -21,7 +24,6 @@ _WRAPPERS = (
     re.compile(
         r"(?P<at>[^\W\d]{3,5}\.? {1,2}\d{1,2} \d\d:\d\d:\d\d) \S+ (?P<ident>[\w.@\-\\/]+)(?:\[(?P<pid>\d+)\])?: "
     ),
-    re.compile(rf"(?P<at>{_RFC3339}) \S+ (?P<ident>[\w.@\-\\/]+)\[(?P<pid>\d+)\]: "),  # journalctl -o short-iso
 )
 _MAYBE = re.compile(r"[\w.\-]+ +\||[\[\d]|[^\W\d]{3,5}\.? {1,2}\d")
 """What a wrapping can begin with; most lines begin with none of it, and this one pattern says so."""

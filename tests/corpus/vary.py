@@ -1,0 +1,75 @@
+"""Other wrappings of a log, as collectors, terminals and people put them around it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+_BASE_US = 1742201931000000
+
+
+def _each(text: str, wrap: Callable[[int, str], str]) -> str:
+    return "\n".join(wrap(place, line) for place, line in enumerate(text.split("\n")) if line)
+
+
+def compose(text: str) -> str:
+    return _each(text, lambda _, line: f"vllm-server-1  | {line}")
+
+
+def kubernetes(text: str) -> str:
+    return _each(text, lambda place, line: f"2026-03-04T05:06:07.{place:09d}Z {line}")
+
+
+def cri(text: str) -> str:
+    return _each(text, lambda place, line: f"2026-03-04T05:06:07.{place:09d}+02:00 stdout F {line}")
+
+
+def pod(text: str) -> str:
+    return _each(text, lambda _, line: f"[pod/vllm-0/vllm] {line}")
+
+
+def docker(text: str) -> str:
+    return _each(
+        text, lambda _, line: json.dumps({"log": line + "\n", "stream": "stderr", "time": "2026-03-04T05:06:07Z"})
+    )
+
+
+def journal(text: str) -> str:
+    return _each(text, lambda place, line: json.dumps({**_fields(place), "MESSAGE": line}))
+
+
+def journal_bytes(text: str) -> str:
+    return _each(text, lambda place, line: json.dumps({**_fields(place), "MESSAGE": list(line.encode())}))
+
+
+def _fields(place: int) -> dict[str, str]:
+    return {"__REALTIME_TIMESTAMP": str(_BASE_US + place * 1000), "_SYSTEMD_UNIT": "vllm.service", "_PID": "77"}
+
+
+def coloured(text: str) -> str:
+    text = re.sub(r"^(\([^)\n]*\)) ?", "\x1b[1;36m\\1\x1b[0;0m ", text, flags=re.MULTILINE)
+    return re.sub(r"(INFO|WARNING|ERROR) (\d\d-\d\d \d\d:\d\d:\d\d)", "\x1b[32m\\1\x1b[0m \x1b[90m\\2\x1b[0m", text)
+
+
+def dos(text: str) -> str:
+    return text.replace("\n", "\r\n")
+
+
+def padded(text: str) -> str:
+    return "\n".join(line.ljust(220) for line in text.split("\n"))
+
+
+def fenced(text: str) -> str:
+    return f"```text\n$ journalctl -u vllm\n\n{text}\n```\nroot@gpu:~# \n"
+
+
+def quoted(text: str) -> str:
+    return "\n".join(f"> {line}" for line in text.split("\n"))
+
+
+def cut(text: str) -> str:
+    return "\n".join(line[at : at + 120] for line in text.split("\n") for at in range(0, max(len(line), 1), 120))
+
+
+WRAPPINGS = (compose, kubernetes, cri, pod, docker, journal, journal_bytes, coloured, dos, padded, fenced, quoted, cut)
