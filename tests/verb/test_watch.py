@@ -13,6 +13,7 @@ from tests.load.log import UNIT, expected_of, records
 from specconsole.host.base import Host
 from specconsole.host.simulated import recording
 from specconsole.load import feed as load
+from specconsole.service.start import Standing
 from specconsole.verb.watch import Story
 
 
@@ -44,9 +45,9 @@ def told(name: str, *, as_json: bool = False, history: tuple[str, ...] = ()) -> 
     timeline = load.begin(UNIT, "inv", 0.0, expected_of(name), at=0.0)
     for record in records((at, line) for at, line in played.lines if at <= played.moment("ready")):
         timeline, clock.at = load.feed(timeline, record), record.at
-        story.tell(timeline)
-    story.tell(timeline := load.answering(timeline, played.moment("ready")))
-    story.tell(load.ready(timeline, played.moment("ready") + 0.5))
+        story.tell(Standing(timeline))
+    story.tell(Standing(timeline := load.answering(timeline, played.moment("ready"))))
+    story.tell(Standing(load.ready(timeline, played.moment("ready") + 0.5)))
     return story
 
 
@@ -96,5 +97,5 @@ def test_nothing_is_told_twice(capsys: pytest.CaptureFixture[str]) -> None:
     story = told("dense-baseline")
     capsys.readouterr()
     assert story.last
-    assert not story.tell(replace(story.last, heard_at=999.0))
+    assert not story.tell(Standing(replace(story.last, heard_at=999.0)))
     assert capsys.readouterr().out == ""

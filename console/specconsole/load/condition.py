@@ -74,7 +74,7 @@ class Evidence:
     workers: int | None = None
     """GPUs that it needs."""
     utilization: float | None = None
-    """--gpu-memory-utilization."""
+    """The share of each GPU's memory that it asks for; None: not known, or it asks for a size of its own."""
     usual_s: float | None = None
     """The median of this phase in earlier starts."""
     machine: Machine = field(default_factory=Machine)
@@ -113,9 +113,9 @@ def _wedge(evidence: Evidence) -> bool:
 
 
 def _held(evidence: Evidence) -> bool:
-    if evidence.phase not in (None, Phase.CONFIG, Phase.INIT) or not evidence.host or evidence.workers is None:
+    if evidence.phase not in (Phase.CONFIG, Phase.INIT) or not evidence.host or evidence.workers is None:
         return False
-    return evidence.host.free_gpus(evidence.utilization or 0.9) < evidence.workers
+    return evidence.utilization is not None and evidence.host.free_gpus(evidence.utilization) < evidence.workers
 
 
 def _mmap(evidence: Evidence) -> bool:
@@ -227,6 +227,7 @@ CONDITIONS: Mapping[str, Callable[[Evidence], bool]] = {
     "thinking": _thinking,
     "long_thinking": _long,
     "fresh": _fresh,
+    "gathering": lambda evidence: evidence.gathering,
     "heartbeats": lambda evidence: bool(evidence.signs.heartbeats or evidence.signs.notices),
 }
 """By name of the signature; the last row of the table, `silent`, needs none."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -102,7 +103,7 @@ def between(first: Fleet, last: Fleet, unit: str, amid: Sequence[Fleet] = ()) ->
     seen = HostEvidence(
         gpus=tuple(_mean(gpu, [first, *amid, last]) for gpu in gpus),
         gpu_why=why,
-        holders=_foreign(unit, tree, last),
+        holders=foreign(unit, _pids(tree), last),
         shm_free=_free(last),
         totals={gpu.index: gpu.memory_total for gpu in last.gpus if gpu.memory_total},
     )
@@ -212,7 +213,7 @@ def _gpus_of(unit: str, tree: UnitTree | None, fleet: Fleet) -> tuple[tuple[Gpu,
     readable = tuple(gpu for gpu in fleet.gpus if gpu.error is None)
     if not readable:
         return (), fleet.why or ("no GPU answers" if fleet.gpus else "no GPU was seen")
-    pids = {process.pid for process in tree.processes} if tree else set()
+    pids = _pids(tree)
     ours = tuple(
         gpu for gpu in readable if any(_is_ours(unit, pids, item.unit, item.pid) for item in gpu.processes or ())
     )
@@ -232,12 +233,16 @@ def _unclaimed(gpu: Gpu, others: Collection[str]) -> bool:
     )
 
 
-def _is_ours(unit: str, pids: set[int], named: str | None, pid: int) -> bool:
+def _is_ours(unit: str, pids: AbstractSet[int], named: str | None, pid: int) -> bool:
     return pid in pids or (named is not None and named in (unit, unit.rpartition("/")[2]))
 
 
-def _foreign(unit: str, tree: UnitTree | None, fleet: Fleet) -> tuple[Holder, ...]:
-    pids = {process.pid for process in tree.processes} if tree else set()
+def _pids(tree: UnitTree | None) -> AbstractSet[int]:
+    return {process.pid for process in tree.processes} if tree else frozenset()
+
+
+def foreign(unit: str, pids: AbstractSet[int], fleet: Fleet) -> tuple[Holder, ...]:
+    """Who holds memory on any GPU and is neither one of these processes nor of the unit."""
     return tuple(
         Holder(gpu.index, item.pid, item.name, item.memory, item.unit)
         for gpu in fleet.gpus

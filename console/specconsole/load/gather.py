@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from specconsole.load.condition import Evidence, Machine
 from specconsole.load.diagnosis import Diagnosis
+from specconsole.load.evidence import HostEvidence
 from specconsole.load.ledger import Ledger
 from specconsole.load.pace import Pace
 from specconsole.load.sign import Signs
 from specconsole.load.timeline import LoadTimeline, Progress, Stage
+
+FIRST_SAMPLE_S = 30.0
+"""A host that gives no sample for so long after it was asked first gives none."""
 
 
 def gather(
@@ -16,6 +20,7 @@ def gather(
     ledger: Ledger,
     now: float,
     *,
+    followed_s: float | None = None,
     running: int | None = None,
     usual_s: float | None = None,
     utilization: float | None = None,
@@ -25,6 +30,7 @@ def gather(
     """Put together what is known of a load at `now` (seconds since the epoch by the host's clock).
 
     Args:
+        followed_s: for how long it has been followed; None: the samples are all that there will be.
         running: requests that the server says it has.
         usual_s: the median of the present phase in earlier starts.
         utilization: the unit's --gpu-memory-utilization.
@@ -41,7 +47,7 @@ def gather(
         phase=timeline.phase,
         pace=pace_of(span.progress) if span and span.progress and span.end is None else None,
         host=host,
-        gathering=host is not None and host.window_s is None,
+        gathering=_gathering(host, followed_s),
         serving=timeline.stage in (Stage.ANSWERING, Stage.READY),
         running=running,
         workers=timeline.workers,
@@ -50,6 +56,12 @@ def gather(
         machine=machine or Machine(),
         diagnosis=diagnosis,
     )
+
+
+def _gathering(host: HostEvidence | None, followed_s: float | None) -> bool:
+    if host is None:
+        return followed_s is not None and followed_s < FIRST_SAMPLE_S
+    return host.window_s is None
 
 
 def pace_of(progress: Progress) -> Pace:

@@ -21,7 +21,9 @@ def judge(evidence: Evidence) -> Verdict:
     """Say what a load is doing, on what evidence, and what to do or where to look next."""
     if evidence.diagnosis is not None:
         said = evidence.diagnosis
-        return Verdict(Judgement.FAILED, said.title, (), (), "failed", said.name, next(iter(said.advice), ""))
+        return Verdict(
+            Judgement.FAILED, said.title, (), (), "failed", said.name, next(iter(said.advice), ""), at=evidence.now
+        )
     row = next(row for row in SIGNATURES if row.name not in CONDITIONS or CONDITIONS[row.name](evidence))
     missing = tuple(_missing(evidence))
     judgement = _judgement(row.name, evidence)
@@ -39,6 +41,7 @@ def judge(evidence: Evidence) -> Verdict:
         _advice(row.name, evidence, cause) if alarming or judgement is Judgement.WORKING_SLOW else "",
         row.probe if judgement in (Judgement.NEEDS_PROBE, Judgement.WATCH) else "",
         evidence.stalled_s,
+        evidence.now,
     )
 
 
@@ -74,6 +77,7 @@ _FIXED = {
     "traced": Judgement.WORKING_SLOW,
     "overdue": Judgement.WATCH,
     "long_thinking": Judgement.NEEDS_PROBE,
+    "gathering": Judgement.NEEDS_PROBE,
     "heartbeats": Judgement.NEEDS_PROBE,
     "silent": Judgement.NEEDS_PROBE,
 }

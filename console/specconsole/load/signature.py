@@ -50,6 +50,7 @@ SIGNATURES: tuple[Signature, ...] = (
     Signature("thinking", "only the CPU is busy, as in compiling, tracing and repacking"),
     Signature("long_thinking", "only the CPU has been busy for longer than usual", "", STACK),
     Signature("fresh", "it moved a moment ago"),
+    Signature("gathering", "too early to tell: it takes two samples of the host half a minute apart"),
     Signature("heartbeats", "the log only says that it waits, which tells nothing of the engine", "", "CPU time, bytes read and GPUs of the engine's processes, twice half a minute apart"),
     Signature("silent", "the log is silent and nothing else can be seen", "", "CPU time, bytes read and GPUs of the unit's processes, twice half a minute apart"),
 )  # fmt: skip

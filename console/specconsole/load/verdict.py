@@ -45,6 +45,8 @@ class Verdict:
     """The cheapest look that would tell more, when unsure."""
     stalled_s: float | None = None
     """Seconds since something was last seen to get on; None: not known."""
+    at: float | None = None
+    """When it was judged, in seconds since the epoch by the host's clock; None: the evidence has no time."""
 
     @property
     def alarming(self) -> bool:

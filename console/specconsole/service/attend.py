@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from specconsole.load.case import Known
+from specconsole.load.diagnose import Ending
 from specconsole.load.feed import begin, failed
 from specconsole.load.phase import Expectation
 from specconsole.load.timeline import LoadTimeline, Stage
-from specconsole.service.unit import Unit, UnitState
+from specconsole.service.plan import utilization
+from specconsole.service.unit import Role, Unit, UnitState
 
 # systemd's word for how a service ended, as a person would say it.
 RESULTS = {
@@ -63,6 +68,33 @@ def expectation(unit: Unit) -> Expectation:
         workers=serving.tensor_parallel * serving.pipeline_parallel * serving.data_parallel if sure else None,
         engines=serving.data_parallel if sure else None,
         version=unit.version,
+    )
+
+
+def known_of(unit: Unit, units: Sequence[Unit] = ()) -> Known:
+    """What is known of a start before it, from the unit's command and the units beside it."""
+    serving = unit.serving
+    speculation = serving.speculation
+    beside = [
+        other for other in units if other.group == unit.group and other.role is Role.BASELINE and other.key != unit.key
+    ]
+    return Known(
+        port=serving.endpoint.port,
+        speculative=None if "speculation" in serving.unknown else speculation is not None,
+        method=speculation.method if speculation else None,
+        utilization=utilization(serving.argv) if serving.launcher != "shell" else None,
+        baseline=beside[0].key if beside else "",
+    )
+
+
+def ending_of(state: UnitState) -> Ending:
+    """How systemd says that a start ended."""
+    over = not state.running or state.sub == "auto-restart"
+    return Ending(
+        result=state.result if over or state.result != "success" else "",
+        exit_code=state.exit_code,
+        exit_status=state.exit_status,
+        restarts=state.restarts,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from specconsole.clock import Clock
 from specconsole.engine import health
@@ -18,11 +18,16 @@ from specconsole.engine.health import Health
 from specconsole.engine.key import ApiKey
 from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.errors import LinkLost
+from specconsole.gpu import follow as gpus
+from specconsole.gpu.control import ProbeControl
+from specconsole.gpu.sample import Fleet
 from specconsole.history.entry import Load, digest
 from specconsole.host.base import Host, hostname
 from specconsole.load import feed as load
+from specconsole.load.diagnosis import Diagnosis
 from specconsole.load.estimate import temperature
 from specconsole.load.timeline import LoadTimeline, Stage
+from specconsole.load.verdict import Verdict
 from specconsole.logs import journal
 from specconsole.logs.journal import Begin
 from specconsole.logs.record import LogRecord
@@ -30,6 +35,7 @@ from specconsole.logs.source import Source
 from specconsole.profile import Profile
 from specconsole.service import watch as service
 from specconsole.service.attend import observe
+from specconsole.service.insight import Insight
 from specconsole.service.unit import Unit
 from specconsole.stream import merged
 
@@ -39,7 +45,25 @@ AGAIN_S = 0.5
 NOT_TRIED, NOT_PROVEN = "generation not tried", "generation not proven"
 READ_ONLY = f"{NOT_TRIED}: read-only"
 
-Seen = tuple[Unit, ...] | list[LogRecord] | EngineSnapshot
+SAMPLE_S = 5.0
+"""Seconds between two samples of the host: a verdict compares two that are half a minute apart."""
+LAST_WORDS_S = 2.0
+"""For so long a failure is held back: the unit's end is seen before the last lines of its log, which say why."""
+
+Seen = tuple[Unit, ...] | list[LogRecord] | EngineSnapshot | Fleet
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a start stands at one moment."""
+
+    attempt: LoadTimeline
+    verdict: Verdict | None = None
+    """None: it was stopped on request."""
+    diagnosis: Diagnosis | None = None
+    """Why the last start that failed did."""
+    of_attempt: int | None = None
+    """Which attempt that was; with automatic restarts it may be an earlier one."""
 
 
 @dataclass
@@ -55,6 +79,9 @@ class Follower:
     """The invocation whose server was seen not to answer yet."""
     models: Sequence[str] = ()
     """What the server may be asked for."""
+    insight: Insight = field(default_factory=Insight)
+    running: int | None = None
+    """Requests that the server says it has; None: not known."""
 
     def now(self) -> float:
         """Seconds since the epoch by the host's clock."""
@@ -66,16 +93,30 @@ class Follower:
             if unit.key == self.unit.key:
                 self.unit = unit
                 self.attempt = observe(self.attempt, unit, self.now())
+                self.insight.units(self.attempt, unit, units)
 
     def records(self, records: Sequence[LogRecord]) -> None:
         """Take in log records."""
         for record in records:
             if self.attempt:
                 self.attempt = load.feed(self.attempt, record)
+            self.insight.record(self.attempt, record)
+
+    def fleet(self, fleet: Fleet) -> None:
+        """Take in a sample of the host."""
+        if self.attempt:
+            self.attempt = load.sampled(self.attempt, fleet)
+            self.insight.fleet(self.attempt, fleet)
+
+    def standing(self, attempt: LoadTimeline) -> Standing:
+        """How a start stands now: the present one, or the one before it that failed."""
+        verdict = self.insight.verdict(attempt, self.now(), self.running)
+        return Standing(attempt, verdict, self.insight.diagnosis, self.insight.of_attempt)
 
     def engine(self, seen: EngineSnapshot) -> None:
         """Take in what the server says."""
         attempt = self.attempt
+        self.running = seen.running
         if attempt is None or attempt.stage in (Stage.READY, Stage.FAILED) or not self._ours(attempt, seen):
             return
         if seen.health is Health.WRONG:
@@ -130,8 +171,8 @@ def settled(attempt: LoadTimeline) -> bool:
 
 async def follow(
     host: Host, unit: Unit, *, clock: Clock, profile: Profile | None = None, api_key: ApiKey | None = None
-) -> AsyncGenerator[LoadTimeline, None]:
-    """Yield the story of a unit's starts after each change, for ever.
+) -> AsyncGenerator[Standing, None]:
+    """Yield how a unit's starts stand, after each change and each sample of the host, for ever.
 
     Raises:
         LinkRefused: the host does not let us in any more.
@@ -140,26 +181,67 @@ async def follow(
     follower = Follower(host, unit, clock, api_key)
     follower.units((unit,))
     begin = await _begin(host, unit, clock)
-    told: LoadTimeline | None = None
-    if follower.attempt:
-        yield (told := follower.attempt)
+    teller = Teller(follower)
+    for told in teller.news():
+        yield told
+    control = ProbeControl(SAMPLE_S, _wish(unit))
     sources = merged(
         _each(service.watch(host, profile)),
         _each(journal.follow(host, [source_of(unit)], begin=begin, now=clock.now)),
         _each(
             engine.watch(host, unit.serving.endpoint, api_key=api_key, clock=clock, expected=unit.serving.served_names)
         ),
+        _each(gpus.follow(host, control=control, clock=clock)),
     )
     async with aclosing(sources) as seen:
         async for batch in seen:
             for item in _pieces(batch):
                 _take(follower, item)
-                if follower.attempt and follower.attempt != told:
-                    yield (told := follower.attempt)
+                for told in teller.news(sampled=isinstance(item, Fleet)):
+                    yield told
+            control.units = _wish(follower.unit)
             if isinstance(batch[-1], EngineSnapshot) and follower.unproven:
                 await follower.prove()
-                if follower.attempt and follower.attempt != told:
-                    yield (told := follower.attempt)
+                for told in teller.news():
+                    yield told
+
+
+@dataclass
+class Teller:
+    """Tells each change once; a failure only when the last lines before it had time to come, and before what follows."""
+
+    follower: Follower
+    told: LoadTimeline | None = None
+    held: LoadTimeline | None = None
+    """The failure that is held back."""
+    since: float = 0.0
+    """Since when, in monotonic seconds."""
+
+    def news(self, *, sampled: bool = False) -> Iterator[Standing]:
+        """Yield what is to be told now; `sampled`: the evidence is new, whatever the start itself did."""
+        attempt = self.follower.attempt
+        if attempt is None:
+            return
+        now = self.follower.clock.monotonic()
+        if attempt.stage is Stage.FAILED and (self.told is None or not _same(attempt, self.told)):
+            self.since = self.since if self.held else now
+            self.held = attempt
+        if self.held is not None:
+            if now - self.since < LAST_WORDS_S:
+                return
+            self.told, self.held = self.held, None
+            yield self.follower.standing(self.told)
+        if sampled or attempt != self.told:
+            self.told = attempt
+            yield self.follower.standing(attempt)
+
+
+def _same(one: LoadTimeline, other: LoadTimeline) -> bool:
+    return (one.invocation, one.stage) == (other.invocation, other.stage)
+
+
+def _wish(unit: Unit) -> dict[str, str]:
+    return {unit.key: unit.state.cgroup} if unit.state.running else {}
 
 
 async def _begin(host: Host, unit: Unit, clock: Clock) -> Begin:
@@ -174,6 +256,8 @@ async def _begin(host: Host, unit: Unit, clock: Clock) -> Begin:
 def _take(follower: Follower, item: Seen) -> None:
     if isinstance(item, EngineSnapshot):
         follower.engine(item)
+    elif isinstance(item, Fleet):
+        follower.fleet(item)
     elif isinstance(item, tuple):
         follower.units(item)
     else:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from specconsole import text
 from specconsole.clock import Clock, SystemClock
@@ -20,12 +20,16 @@ from specconsole.host.base import Host, LinkKind, hostname
 from specconsole.load.estimate import Estimate, estimate
 from specconsole.load.phase import Phase
 from specconsole.load.timeline import LoadTimeline, Progress, Span, Stage
+from specconsole.load.verdict import Verdict
 from specconsole.load.words import count_words, ready_words
 from specconsole.service.unit import Unit
 from specconsole.stream import within
-from specconsole.verb import output
+from specconsole.verb import judgement, output
 from specconsole.verb.link import telling_of_the_link
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
+
+if TYPE_CHECKING:
+    from specconsole.service.start import Standing
 
 T = TypeVar("T")
 AGAIN_S = 0.5
@@ -36,7 +40,8 @@ TOLD = tuple(phase for phase in Phase if phase.order < Phase.ANSWERING.order)
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.description = (
-        "Follow the start of a unit: weights, answering (health and model list), ready (one token generated)."
+        "Follow the start of a unit: its phases, whether it works or hangs and on what evidence, answering (health and"
+        " model list), ready (one token generated), or why it failed and what to do."
         " Ends with 0 when ready, 1 when the start failed, 3 when the unit does not run, 5 when the time is up,"
         " 4 when the link is down by then. Read-only, or without the API key, it ends with 0 at answering."
     )
@@ -92,15 +97,14 @@ async def patient(host: Host, clock: Clock, ask: Callable[[], Awaitable[T]]) -> 
             await clock.sleep(AGAIN_S)
 
 
-async def _settled(
-    story: Story, unit: Unit, attempts: AsyncGenerator[LoadTimeline, None], memory: Memory
-) -> LoadTimeline:
+async def _settled(story: Story, unit: Unit, standings: AsyncGenerator[Standing, None], memory: Memory) -> LoadTimeline:
     """Tell and remember each change, until nothing more can come."""
     from specconsole.service.start import remembered, settled
 
-    async with aclosing(attempts) as changes:
-        async for attempt in changes:
-            milestone = story.tell(attempt)
+    async with aclosing(standings) as changes:
+        async for standing in changes:
+            attempt = standing.attempt
+            milestone = story.tell(standing)
             if milestone and (entry := remembered(story.host, unit, attempt)):
                 await memory.put_load(entry)
             if settled(attempt):
@@ -132,18 +136,23 @@ class Story:
     past: Sequence[Load] = ()
     """Earlier loads of the unit, for when it will be ready."""
     clock: Clock = field(default_factory=SystemClock)
+    verdict: Verdict | None = None
+    """The one that was told last."""
 
-    def tell(self, attempt: LoadTimeline) -> bool:
-        """Write what is new; True when it is a milestone, which weights read so far are not."""
-        before, self.last = self.last, attempt
-        events = list(news(before, attempt))
-        expected = self._expected(attempt) if events else Estimate()
+    def tell(self, standing: Standing) -> bool:
+        """Write what is new; True when it is a milestone, which weights read so far and verdicts are not."""
+        before, self.last = self.last, standing.attempt
+        events = list(news(before, standing.attempt))
+        if standing.attempt.stage is Stage.LOADING and judgement.is_news(self.verdict, standing.verdict):
+            self.verdict = standing.verdict
+            events.append("verdict")
+        expected = self._expected(standing.attempt) if events else Estimate()
         for event in events:
             if self.as_json:
-                output.write_json_line({"event": event, **facts(attempt, expected)})
+                output.write_json_line({"event": event, **standing_facts(standing, expected)})
             else:
-                output.write_text(line(event, attempt, expected))
-        return any(event != "weights" for event in events)
+                output.write_text(standing_line(event, standing, expected))
+        return any(event not in ("weights", "verdict") for event in events)
 
     def _expected(self, attempt: LoadTimeline) -> Estimate:
         from specconsole.service.start import fingerprint, host_now
@@ -175,6 +184,26 @@ def news(before: LoadTimeline | None, now: LoadTimeline) -> Iterator[str]:
         yield "failed"
     if now.note and now.note != (before.note if before else ""):
         yield "note"
+
+
+def standing_facts(standing: Standing, expected: Estimate) -> dict[str, object]:
+    """One start as JSON, with what is to be thought of it."""
+    return {
+        **facts(standing.attempt, expected),
+        "verdict": judgement.verdict_facts(standing.verdict),
+        "diagnosis": judgement.diagnosis_facts(standing.diagnosis),
+    }
+
+
+def standing_line(event: str, standing: Standing, expected: Estimate) -> str:
+    """One event for people, with the evidence of a verdict and the way out of a failure."""
+    attempt, verdict = standing.attempt, standing.verdict
+    if event == "verdict" and verdict is not None:
+        return _stamped(verdict.at, attempt, judgement.verdict_text(verdict))
+    lines = [line(event, attempt, expected)]
+    if event == "failed" and standing.diagnosis is not None:
+        lines += judgement.diagnosis_lines(standing.diagnosis)
+    return "\n".join(lines)
 
 
 def facts(attempt: LoadTimeline, expected: Estimate) -> dict[str, object]:
@@ -238,9 +267,13 @@ def _count(attempt: LoadTimeline) -> tuple[int, ...]:
 def line(event: str, attempt: LoadTimeline, expected: Estimate) -> str:
     """One event for people: how long after the start, and what."""
     at, said = _said(event, attempt)
-    since = text.duration(None if at is None or attempt.started is None else at - attempt.started)
     when = ready_words(expected, attempt) if event in ("phase", "weights") else ""
-    return f"{since:>8}  {said}{f'; {when}' if when else ''}"
+    return _stamped(at, attempt, f"{said}{f'; {when}' if when else ''}")
+
+
+def _stamped(at: float | None, attempt: LoadTimeline, said: str) -> str:
+    since = text.duration(None if at is None or attempt.started is None else at - attempt.started)
+    return f"{since:>8}  {said}"
 
 
 def _phase(attempt: LoadTimeline, span: Span) -> str:

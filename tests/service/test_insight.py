@@ -1,0 +1,161 @@
+"""A start that is followed tells whether it works, and why it failed, also when its last lines come late."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import replace
+from typing import cast
+
+from specconsole.clock import SystemClock
+from specconsole.gpu.sample import Gpu, GpuProcess
+from specconsole.host.base import Host
+from specconsole.host.simulated import SimulatedHost, story
+from specconsole.host.simulated.clock import ScaledClock
+from specconsole.host.simulated.fixture import unit_of
+from specconsole.load.timeline import Stage
+from specconsole.load.verdict import Judgement
+from specconsole.logs.record import Level, LogRecord
+from specconsole.service import start
+from specconsole.service.discover import discover
+from specconsole.service.start import LAST_WORDS_S, Follower, Standing, Teller
+from specconsole.service.unit import Role, Speculation, Unit, UnitState
+from tests.fakes import FakeClock
+from tests.load.replay import GIB, Scene, spinning
+from tests.service.test_start import UNIT, Machine
+
+LOADING = UNIT.state
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.11 GiB"
+
+
+def following() -> tuple[Follower, FakeClock]:
+    clock = FakeClock()
+    follower = Follower(cast(Host, Machine()), UNIT, clock)
+    follower.units((UNIT,))
+    return follower, clock
+
+
+def in_state(state: UnitState) -> Unit:
+    return replace(UNIT, state=state)
+
+
+def error(text: str, invocation: str = "one") -> LogRecord:
+    return LogRecord(1, 5090.0, UNIT.key, text, Level.ERROR, process="EngineCore", invocation=invocation)
+
+
+def ended(**values: object) -> UnitState:
+    known = {"active": "failed", "sub": "failed", "result": "exit-code", "exit_code": "exited", "exit_status": 1}
+    return replace(LOADING, **{**known, **values})  # type: ignore[arg-type]
+
+
+def test_a_failure_is_named_from_its_log() -> None:
+    follower, _ = following()
+    follower.records([error(OOM)])
+    assert follower.insight.diagnosis is None
+    follower.units((in_state(ended()),))
+    found = follower.insight.diagnosis
+    assert found
+    assert (found.name, found.numbers["tried_gib"]) == ("oom", 2.0)
+
+
+def test_the_last_lines_may_come_after_the_end() -> None:
+    follower, _ = following()
+    follower.units((in_state(ended()),))
+    assert follower.insight.diagnosis
+    assert follower.insight.diagnosis.name == "unknown_error"
+    follower.records([error(OOM)])
+    assert follower.insight.diagnosis.name == "oom"
+
+
+def test_they_may_even_come_when_the_next_start_has_begun() -> None:
+    follower, clock = following()
+    teller = Teller(follower)
+    assert [told.attempt.stage for told in teller.news()] == [Stage.LOADING]
+    again = replace(LOADING, invocation="two", restarts=1)
+    follower.units((in_state(again),))
+    assert follower.attempt
+    assert follower.attempt.stage is Stage.FAILED
+    assert list(teller.news()) == []
+    follower.units((in_state(again),))
+    assert follower.attempt.invocation == "two"
+    follower.records([error(OOM, "one")])
+    assert list(teller.news()) == []
+    clock.time += LAST_WORDS_S
+    failed, begun = list(teller.news())
+    assert (failed.attempt.stage, failed.attempt.invocation) == (Stage.FAILED, "one")
+    assert failed.diagnosis
+    assert failed.diagnosis.name == "oom"
+    assert (begun.attempt.stage, begun.attempt.invocation) == (Stage.LOADING, "two")
+    assert begun.diagnosis == failed.diagnosis
+    assert list(teller.news()) == []
+
+
+def test_a_stop_on_request_is_no_failure() -> None:
+    follower, _ = following()
+    follower.records([replace(error("Stopping"), message_id="de5b426a63be47a7b6ac3eaac82e2f6f"), error(OOM)])
+    follower.units((in_state(ended(active="inactive", sub="dead", result="success")),))
+    assert follower.attempt
+    assert follower.insight.diagnosis is None
+    assert follower.standing(follower.attempt).verdict is None
+
+
+def test_the_unit_beside_it_is_the_way_out() -> None:
+    variant = replace(UNIT, serving=replace(UNIT.serving, speculation=Speculation("eagle3", 3, "/d", "{}")), group="m")
+    baseline = replace(UNIT, name="base.service", group="m")
+    assert (variant.role, baseline.role) == (Role.VARIANT, Role.BASELINE)
+    follower = Follower(cast(Host, Machine()), variant, FakeClock())
+    follower.units((variant, baseline))
+    follower.records([error("ValueError: Target and draft model should have the same vocabulary size.")])
+    follower.units((replace(variant, state=ended()), baseline))
+    assert follower.insight.diagnosis
+    assert any("base.service would start" in note for note in follower.insight.diagnosis.notes)
+
+
+def test_samples_make_a_verdict_of_the_units_own_processes() -> None:
+    follower, clock = following()
+    gpus = tuple(
+        Gpu(i, f"GPU-{i}", "NVIDIA RTX PRO 6000", memory_used=GIB, util=1.0, power_w=85.0, power_limit_w=600.0,
+            processes=(GpuProcess(101 + i, f"VLLM::Worker_TP{i}", GIB, UNIT.key),))
+        for i in range(2)
+    )  # fmt: skip
+    scene = Scene(gpus, lambda at: spinning(2, at))
+    assert follower.attempt
+    first = follower.standing(follower.attempt).verdict
+    assert first
+    assert first.signature in ("gathering", "fresh")
+    for second in range(0, 200, 5):
+        clock.time = 1_700_000_000.0 + second
+        fleet = scene.fleet(clock.time + 100.0)
+        follower.fleet(replace(fleet, units={UNIT.key: next(iter(fleet.units.values()))}))
+    last = follower.standing(follower.attempt).verdict
+    assert last
+    assert (last.judgement, last.signature) == (Judgement.STUCK, "ghost")
+
+
+async def test_the_simulated_start_that_dies_is_diagnosed_while_it_is_followed() -> None:
+    clock = ScaledClock(SystemClock(), 60.0)
+    host = SimulatedHost(clock=clock, begin=story.loading("dense-dies"), speed=60.0)
+    await host.open()
+    said: list[Standing] = []
+    try:
+        units = await discover(host)
+        unit = next(unit for unit in units if unit.name == unit_of("dense-dies"))
+        async with aclosing(start.follow(host, unit, clock=clock)) as standings:
+            async for standing in standings:
+                said.append(standing)
+                if standing.attempt.stage is Stage.FAILED:
+                    break
+    finally:
+        await host.close()
+    judged = {
+        standing.verdict.judgement for standing in said if standing.verdict and standing.attempt.stage is Stage.LOADING
+    }
+    assert judged <= {Judgement.WORKING, Judgement.NEEDS_PROBE}
+    found = said[-1].diagnosis
+    assert found
+    assert (found.name, found.process, found.option) == (
+        "module_missing",
+        "EngineCore",
+        "VLLM_USE_FLASHINFER_SAMPLER=0",
+    )
+    assert said[-1].verdict
+    assert said[-1].verdict.judgement is Judgement.FAILED
