@@ -17,13 +17,17 @@ from specconsole.engine.histogram import Histogram
 from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.engine.spec import SpecCounters
 from specconsole.engine.window import Window
+from specconsole.errors import SpecConsoleError
 from specconsole.gpu.sample import Fleet, Gpu, Vitals
 from specconsole.host.base import Endpoint, Link
 from specconsole.load.timeline import LoadTimeline
 from specconsole.logs.record import Kind, Level, LogRecord
+from specconsole.service.plan import Plan
 from specconsole.service.start import Follower
+from specconsole.service.swap import Known, SwapView
 from specconsole.service.unit import Serving, Speculation, Unit, UnitState
 from specconsole.ui.app import SpecConsole
+from specconsole.ui.swap_feed import Prepared
 from tests.fakes import FakeClock, FakeHost
 
 GIB = 1024**3
@@ -160,6 +164,48 @@ def records(count: int = 60) -> list[LogRecord]:
     return made[:count]
 
 
+class PlayedSwaps:
+    """Swaps as a test plays them: `plans`, `views` (through `put("swap", …)`), and what was asked for."""
+
+    def __init__(self, feeds: PlayedFeeds) -> None:
+        self.feeds = feeds
+        self.plans: list[Plan | SpecConsoleError] = []
+        self.refusals: list[SpecConsoleError] = []
+        self.asked: list[tuple[str, ...]] = []
+        self.record = Known()
+
+    async def plan(self, unit: Unit, action: str) -> Prepared:
+        self.asked.append((action, unit.key))
+        plan = self.plans.pop(0)
+        if isinstance(plan, SpecConsoleError):
+            raise plan
+        return Prepared(plan, None)
+
+    async def begin(self, prepared: Prepared) -> str:
+        self.asked.append(("begin", prepared.plan.id))
+        if self.refusals:
+            raise self.refusals.pop(0)
+        return prepared.plan.id
+
+    async def follow(self, ident: str) -> AsyncGenerator[SwapView, None]:
+        self.asked.append(("follow", ident))
+        async for view in self.feeds._play("swap"):
+            yield view
+            if view.over:
+                return
+
+    async def cancel(self, ident: str) -> bool:
+        self.asked.append(("cancel", ident))
+        return True
+
+    async def answer(self, ident: str, what: str, said: str) -> bool:
+        self.asked.append(("answer", ident, what, said))
+        return True
+
+    async def known(self) -> Known:
+        return self.record
+
+
 class PlayedFeeds:
     """Feeds that yield what a test puts in; an exception put in is raised by the source."""
 
@@ -171,6 +217,7 @@ class PlayedFeeds:
         self.cancels: list[asyncio.Event] = []
         self.proofs: list[str] = []
         self.remembered: list[LoadTimeline] = []
+        self.swaps = PlayedSwaps(self)
 
     def put(self, name: str, item: Any) -> None:
         self.queues.setdefault(name, asyncio.Queue()).put_nowait(item)

@@ -14,7 +14,6 @@ from textual.dom import DOMNode
 from specconsole.clock import Clock
 from specconsole.host.base import Host, LinkKind
 from specconsole.ui import keys, memory, theme
-from specconsole.ui.examining import ExamineApp
 from specconsole.ui.fault import FaultLog
 from specconsole.ui.feeds import Feeds
 from specconsole.ui.gpu_rows import neighbour
@@ -26,6 +25,8 @@ from specconsole.ui.screens.doctor import DoctorScreen
 from specconsole.ui.screens.engine import EngineScreen
 from specconsole.ui.screens.gpu import GpuScreen
 from specconsole.ui.screens.live import LiveScreen
+from specconsole.ui.screens.swap import SwapScreen
+from specconsole.ui.swapping import SwapApp
 from specconsole.ui.widgets.gpus import GpuChosen
 from specconsole.ui.widgets.header import READ_WRITE
 from specconsole.ui.widgets.units import Chosen
@@ -35,7 +36,7 @@ INTERVALS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 DEFAULT_THEME = "dark"
 
 
-class SpecConsole(ExamineApp):
+class SpecConsole(SwapApp):
     """The console on one host: its screens, themes and commands; the data is `LiveApp`'s."""
 
     TITLE = "specconsole"
@@ -64,6 +65,7 @@ class SpecConsole(ExamineApp):
         self.add_mode("dashboard", lambda: self._bound(DashboardScreen(self.stamp)))
         self.add_mode("bench", lambda: self._bound(BenchScreen()))
         self.add_mode("doctor", lambda: self._bound(DoctorScreen()))
+        self.add_mode("swap", lambda: self._bound(SwapScreen()))
         self._state = state
         self._notices: list[str] = []
         self._set_up_keys(keymap or {})

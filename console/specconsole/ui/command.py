@@ -19,6 +19,7 @@ class Place(Enum):
     SHEET = "every page"
     BENCH = "benchmark"
     DOCTOR = "doctor"
+    SWAP = "swap"
     UNIT = "unit"
     GPU = "GPU"
     ENGINE_PAGE = "engine page"
@@ -34,6 +35,7 @@ AROUND: Mapping[Place, tuple[Place, ...]] = {
     Place.SHEET: (Place.SHEET, Place.APP),
     Place.BENCH: (Place.BENCH, Place.SHEET, Place.APP),
     Place.DOCTOR: (Place.DOCTOR, Place.SHEET, Place.APP),
+    Place.SWAP: (Place.SWAP, Place.SHEET, Place.APP),
     Place.UNIT: (Place.UNIT, Place.SHEET, Place.APP),
     Place.GPU: (Place.GPU, Place.SHEET, Place.APP),
     Place.ENGINE_PAGE: (Place.ENGINE_PAGE, Place.SHEET, Place.APP),

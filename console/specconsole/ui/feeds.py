@@ -16,6 +16,7 @@ from specconsole.gpu.sample import Fleet
 from specconsole.host.base import Host, Link
 from specconsole.logs.record import Kind, Level, LogRecord
 from specconsole.service.unit import Unit
+from specconsole.ui.swap_feed import HostSwaps, Swaps
 
 if TYPE_CHECKING:
     from specconsole.bench.book import Progress
@@ -31,6 +32,11 @@ PAST_LINES = 1000
 
 class Feeds(Protocol):
     """Everything that the app follows; each generator goes on over link cuts."""
+
+    @property
+    def swaps(self) -> Swaps:
+        """Swaps of the host."""
+        ...
 
     def links(self) -> AsyncGenerator[Link, None]:
         """The state of the link, now and after each change."""
@@ -86,6 +92,7 @@ class HostFeeds:
     ) -> None:
         self._host, self._clock, self._profile, self._environ = host, clock, profile, environ
         self._memory = memory
+        self.swaps: Swaps = HostSwaps(host, clock, profile, environ, memory)
         self._control = ProbeControl()
         self._cursors: dict[str, str] = {}
         """The cursor of the last record of each unit that was followed so far."""

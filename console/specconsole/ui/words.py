@@ -155,6 +155,19 @@ PANES: Mapping[str, tuple[Entry, ...]] = {
         ),
         ("looked 12 s ago", "how old all of it is; r looks again", ""),
     ),
+    "swap": (
+        (
+            "▶ ✔ ✖ – ○",
+            "a step that runs, is done, failed, was left out, is still to come",
+            "the swap's record on the host",
+        ),
+        ("the time at the left", "how long a step took, or has run, by the host's clock", "the record"),
+        ("the lines below a step", "what was seen and done in it", "the record"),
+        ("the last moving line", "how it stands this second", "the runner on the host"),
+        ("roll back", "the way back to the unit that served before, after a failure or on request", "the record"),
+        ("✖ interrupted", "the host was rebooted or the runner killed: nobody goes on with it", "the record; systemd"),
+        ("What to do", "commands for what the swap could not settle by itself", "the record"),
+    ),
 }
 
 AGES: tuple[Entry, ...] = (

@@ -1,0 +1,71 @@
+"""A plan that asks: what will happen and what it costs stands there, and the default is No."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from specconsole.service.plan import Plan
+from specconsole.text import one_line
+from specconsole.ui.swap_rows import plan_rows
+from specconsole.ui.widgets.rows import Rows
+
+AROUND = 10
+"""Rows of the frame, the title, the keys and the blanks around the plan: the keys must never be pushed out of view."""
+
+
+class PlanScreen(ModalScreen[bool]):
+    """Answers True only to y, and only where nothing stands in the way; Enter, Esc and n are No."""
+
+    CSS_PATH = "plan.tcss"
+    BINDINGS: ClassVar = [
+        Binding("y", "answer(True)", "yes"),
+        Binding("n,escape,enter,q", "answer(False)", "no"),
+        Binding("j,down", "lines(1)", show=False),
+        Binding("k,up", "lines(-1)", show=False),
+        Binding("pagedown,space", "lines(10)", show=False),
+        Binding("pageup", "lines(-10)", show=False),
+    ]
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__()
+        self._plan = plan
+
+    def compose(self) -> ComposeResult:
+        """What it is about, the plan, the keys."""
+        blocked = bool(self._plan.blockers)
+        ask = "It cannot be done now; Esc closes" if blocked else "y does it; Enter, Esc and n do not"
+        with Vertical(id="plan"):
+            yield Static(
+                Content(one_line(f"{self._plan.action} {self._plan.target.key} on {self._plan.host}")), id="what"
+            )
+            with VerticalScroll(id="sheet"):
+                yield Rows(id="steps")
+            yield Static(Content(ask), id="hint")
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Wrap for the new size."""
+        self.call_after_refresh(self._draw)
+
+    def _draw(self) -> None:
+        sheet = self.query_one("#sheet")
+        rows = plan_rows(self._plan, sheet.scrollable_content_region.width)
+        sheet.styles.height = max(min(len(rows), self.size.height - AROUND), 1)
+        drawn = self.query_one("#steps", Rows)
+        drawn.styles.height = max(len(rows), 1)
+        drawn.show(rows)
+
+    def action_answer(self, answer: bool) -> None:
+        """Close with the answer."""
+        self.dismiss(answer and not self._plan.blockers)
+
+    def action_lines(self, by: int) -> None:
+        """Move by lines."""
+        self.query_one("#sheet").scroll_relative(y=by, animate=False)

@@ -1,0 +1,289 @@
+"""Swaps on the screen: planned and confirmed, followed step by step, cancelled, found again, and never begun by accident."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from specconsole.errors import LinkLost, NotRunning
+from specconsole.remote.swap_record import Story, fold
+from specconsole.service.plan import Holder, Plan, sides
+from specconsole.service.swap import Known, SwapRefused, SwapView
+from specconsole.ui.row import plain, width
+from specconsole.ui.swap_rows import plan_rows, view_rows
+from tests.ui.scene import BASE, NGRAM, Scene, appears, shown, units
+
+AT = 1_700_000_000.0
+ALL = units()
+HOLDER = Holder((3,), 4242, "python train.py", 8 << 30, "train.service")
+
+
+def plan(ident: str = "s1", **changes: Any) -> Plan:
+    """From n-gram, which runs, to the baseline."""
+    target = ALL[1]
+    made = Plan(
+        ident, "gpu-1", "swap", target, sides(ALL, target, "swap"), requests=3, loads_s=(5280.0, 5640.0), holders=()
+    )
+    return replace(made, **changes)
+
+
+def story(*events: dict[str, Any], asked: Plan | None = None) -> Story:
+    """A story from short events: `begin` stands before them, each comes a minute after the one before."""
+    whole = [{"event": "begin", "plan": (asked or plan()).to_json()}, *events]
+    found = Story()
+    for number, event in enumerate(whole):
+        found = fold(found, {"v": 1, "id": "s1", "n": number, "at": AT + 60 * number, "boot": "b", **event})
+    return found
+
+
+def step(name: str, state: str = "begin", **more: Any) -> dict[str, Any]:
+    return {"event": "step", "step": name, "state": state, **more}
+
+
+def note(text: str) -> dict[str, Any]:
+    return {"event": "note", "step": "", "text": text}
+
+
+STOPPING = (
+    step("preflight"), step("preflight", "done"), step("drain"), note("3 requests in flight"), step("drain", "done"),
+    step("stop"),
+)  # fmt: skip
+BACK = (
+    *STOPPING, step("stop", "done"), step("start"), step("start", "failed", why="it exited with status 1"),
+    {"event": "turn", "why": "the start failed: it exited with status 1"},
+    step("start", back=True), step("start", "done", back=True), step("watch", back=True),
+)  # fmt: skip
+LOADING = SwapView(story(*STOPPING), "SIGTERM sent 12 s ago, 9 processes left", AT + 372.0, lives=True)
+ENDED = SwapView(
+    story(*STOPPING, step("stop", "done"), {"event": "end", "outcome": "committed", "why": "baseline serves"}),
+    over=True,
+)
+FAILED = SwapView(
+    story(*BACK, {"event": "end", "outcome": "failed", "why": "neither unit serves", "advice": ["systemctl start x"]}),
+    over=True,
+)
+
+
+@pytest.fixture
+def ready(scene: Scene) -> Scene:
+    scene.feeds.swaps.plans = [plan()]
+    return scene
+
+
+async def select_baseline(scene: Scene, pilot: Any) -> None:
+    await scene.settle(pilot)
+    await scene.press(pilot, "shift+tab", "shift+tab", "shift+tab")
+    for _ in range(8):
+        if scene.app.focused is not None and type(scene.app.focused).__name__ == "UnitsPane":
+            break
+        await scene.press(pilot, "tab")
+    await scene.press(pilot, "j")
+    assert scene.app.selected == BASE
+
+
+async def test_a_swap_is_planned_confirmed_and_followed(ready: Scene) -> None:
+    async with ready.app.run_test(size=(120, 40), notifications=True) as pilot:
+        await select_baseline(ready, pilot)
+        await ready.press(pilot, "S")
+        await appears(ready, pilot, "swap vllm-kimi-k25.service on gpu-1", "serving 3 requests now", "y does it")
+        await ready.press(pilot, "y")
+        assert ready.feeds.swaps.asked == [("swap", BASE), ("begin", "s1"), ("follow", "s1")]
+        ready.feeds.put("swap", LOADING)
+        await appears(ready, pilot, "▶ stop", "9 processes left", "○ verify", "x roll back")
+        ready.feeds.put("swap", ENDED)
+        await appears(ready, pilot, "✔ swap to vllm-kimi-k25.service", "baseline serves")
+        assert not ready.app.swapping
+        assert "roll back" not in shown(ready).splitlines()[-1]
+
+
+@pytest.mark.parametrize("key", ["enter", "escape", "n", "q"])
+async def test_anything_but_y_changes_nothing(key: str, ready: Scene) -> None:
+    async with ready.app.run_test(size=(100, 30)) as pilot:
+        await select_baseline(ready, pilot)
+        await ready.press(pilot, "S")
+        await appears(ready, pilot, "y does it")
+        await ready.press(pilot, key)
+        await ready.settle(pilot)
+        assert ready.feeds.swaps.asked == [("swap", BASE)]
+        assert "y does it" not in shown(ready)
+
+
+async def test_a_plan_that_is_blocked_cannot_be_confirmed(ready: Scene) -> None:
+    ready.feeds.swaps.plans = [plan(blockers=("GPU 3 is held by python train.py",), holders=(HOLDER,))]
+    async with ready.app.run_test(size=(100, 30)) as pilot:
+        await select_baseline(ready, pilot)
+        await ready.press(pilot, "S")
+        await appears(ready, pilot, "BLOCKED", "train.py", "It cannot be done now")
+        await ready.press(pilot, "y")
+        await ready.settle(pilot)
+        assert ("begin", "s1") not in ready.feeds.swaps.asked
+
+
+@pytest.mark.parametrize(("key", "action"), [("X", "stop"), ("R", "restart")])
+async def test_only_what_runs_is_stopped_or_restarted(key: str, action: str, ready: Scene) -> None:
+    async with ready.app.run_test(size=(120, 40), notifications=True) as pilot:
+        await select_baseline(ready, pilot)
+        await ready.press(pilot, key)
+        await appears(ready, pilot, "baseline does not run.")
+        await ready.press(pilot, "k", key)
+        await ready.settle(pilot)
+        assert ready.feeds.swaps.asked == [(action, NGRAM)]
+
+
+async def test_the_unit_that_serves_is_no_target(ready: Scene) -> None:
+    async with ready.app.run_test(size=(120, 40), notifications=True) as pilot:
+        await select_baseline(ready, pilot)
+        await ready.press(pilot, "k", "S")
+        await appears(ready, pilot, "ngram runs already")
+        assert ready.feeds.swaps.asked == []
+
+
+async def test_a_read_only_host_offers_none_of_it() -> None:
+    scene = Scene(read_only=True).fill()
+    async with scene.app.run_test(size=(160, 40)) as pilot:
+        await select_baseline(scene, pilot)
+        footer = shown(scene).splitlines()[-1]
+        assert not {"S", "X", "R"} & set(footer.split())
+        await scene.press(pilot, "S", "X", "R")
+        assert scene.feeds.swaps.asked == []
+
+
+async def test_a_stale_plan_is_made_and_asked_for_again(ready: Scene) -> None:
+    ready.feeds.swaps.plans = [plan("s1"), plan("s2")]
+    ready.feeds.swaps.refusals = [SwapRefused("Nothing was begun.", "the unit was restarted meanwhile (stale)")]
+    async with ready.app.run_test(size=(100, 30)) as pilot:
+        await select_baseline(ready, pilot)
+        await ready.press(pilot, "S")
+        await appears(ready, pilot, "y does it")
+        await ready.press(pilot, "y")
+        await ready.settle(pilot)
+        await appears(ready, pilot, "y does it")
+        await ready.press(pilot, "y")
+        await ready.settle(pilot)
+        assert ready.feeds.swaps.asked[-2:] == [("begin", "s2"), ("follow", "s2")]
+
+
+async def test_a_swap_of_another_console_is_shown_instead(ready: Scene) -> None:
+    ready.feeds.swaps.refusals = [SwapRefused("A swap runs already.", running="other")]
+    async with ready.app.run_test(size=(100, 30)) as pilot:
+        await select_baseline(ready, pilot)
+        await ready.press(pilot, "S")
+        await appears(ready, pilot, "y does it")
+        await ready.press(pilot, "y")
+        await ready.settle(pilot)
+        assert ready.feeds.swaps.asked[-1] == ("follow", "other")
+
+
+@pytest.mark.parametrize("error", [NotRunning("There is no such unit."), LinkLost("The link broke.")])
+async def test_a_plan_that_cannot_be_made_is_one_sentence(error: Any, scene: Scene) -> None:
+    scene.feeds.swaps.plans = [error]
+    async with scene.app.run_test(size=(120, 40), notifications=True) as pilot:
+        await select_baseline(scene, pilot)
+        await scene.press(pilot, "S")
+        await appears(scene, pilot, str(error))
+        assert not scene.app.swapping
+
+
+async def test_cancelling_asks_and_rolls_back(ready: Scene) -> None:
+    async with ready.app.run_test(size=(120, 40)) as pilot:
+        await select_baseline(ready, pilot)
+        await ready.press(pilot, "S")
+        await appears(ready, pilot, "y does it")
+        await ready.press(pilot, "y")
+        ready.feeds.put("swap", LOADING)
+        await appears(ready, pilot, "9 processes left")
+        await ready.press(pilot, "x")
+        await appears(ready, pilot, "Roll back now?", "swap go on")
+        await ready.press(pilot, "enter")
+        assert ("cancel", "s1") not in ready.feeds.swaps.asked
+        await ready.press(pilot, "x")
+        await appears(ready, pilot, "Roll back now?")
+        await ready.press(pilot, "y")
+        await ready.settle(pilot)
+        assert ready.feeds.swaps.asked[-1] == ("cancel", "s1")
+
+
+async def test_orphans_are_shown_before_they_are_ended(ready: Scene) -> None:
+    held = {"pid": 77, "argv": "VLLM::EngineCore", "unit": NGRAM, "memory": 92 << 30}
+    asking = SwapView(story(*STOPPING, {"event": "ask", "what": "orphans", "processes": [held], "until": AT + 600}))
+    async with ready.app.run_test(size=(120, 40)) as pilot:
+        await select_baseline(ready, pilot)
+        await ready.press(pilot, "S")
+        await appears(ready, pilot, "y does it")
+        await ready.press(pilot, "y")
+        ready.feeds.put("swap", asking)
+        await appears(ready, pilot, "pid 77  VLLM::EngineCore", "92.0", "End exactly these processes?")
+        ready.feeds.put("swap", asking)
+        await ready.press(pilot, "y")
+        await ready.settle(pilot)
+        answers = [one for one in ready.feeds.swaps.asked if one[0] == "answer"]
+        assert answers == [("answer", "s1", "orphans", "end")]
+
+
+async def test_a_swap_that_runs_is_found_on_connecting(scene: Scene) -> None:
+    scene.feeds.swaps.record = Known(running="s9")
+    async with scene.app.run_test(size=(120, 40), notifications=True) as pilot:
+        await appears(scene, pilot, "A swap runs on this host")
+        assert scene.feeds.swaps.asked == [("follow", "s9")]
+        scene.feeds.put("swap", LOADING)
+        await scene.press(pilot, "7")
+        await appears(scene, pilot, "9 processes left")
+
+
+async def test_an_interrupted_swap_is_told_on_connecting(scene: Scene) -> None:
+    scene.feeds.swaps.record = Known((story(*STOPPING),), None, "another boot")
+    async with scene.app.run_test(size=(120, 40), notifications=True) as pilot:
+        await appears(scene, pilot, "was interrupted at")
+        await scene.press(pilot, "7")
+        await appears(scene, pilot, "was interrupted; nobody goes on with it")
+
+
+def test_rows_say_what_is_next_and_what_failed() -> None:
+    lines = [plain(row) for row in view_rows(FAILED, 100)]
+    text = "\n".join(lines)
+    assert "✖ start" in text
+    assert "it exited with status 1" in text
+    assert "roll back: start" in text
+    assert "neither unit serves" in text
+    assert lines[-1].strip() == "systemctl start x"
+    assert "○" not in text
+    going = "\n".join(plain(row) for row in view_rows(LOADING, 100))
+    assert going.index("▶ stop") < going.index("○ verify") < going.index("○ commit")
+    assert "12s" in going.replace(" ", "") or "0:12" in going
+
+
+@pytest.mark.parametrize("cells", [60, 80, 120, 200])
+def test_no_row_is_wider_than_the_screen(cells: int) -> None:
+    for rows in (view_rows(LOADING, cells), view_rows(FAILED, cells), plan_rows(plan(holders=(HOLDER,)), cells)):
+        assert all(width(row) <= cells for row in rows)
+
+
+SIZES = [(80, 24), (120, 40), (200, 50)]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("what", ["plan", "stopping", "rolling-back", "failed", "link-down"])
+def test_pictures(what: str, size: tuple[int, int], ready: Scene, snap_compare: Callable[..., bool]) -> None:
+    views = {
+        "stopping": LOADING,
+        "rolling-back": SwapView(story(*BACK), "health: refused, 41 s", AT + 900.0, lives=True),
+        "failed": FAILED,
+        "link-down": replace(LOADING, linked=False),
+    }
+
+    async def play(pilot: Any) -> None:
+        await select_baseline(ready, pilot)
+        await ready.press(pilot, "S")
+        await appears(ready, pilot, "y does it")
+        if what == "plan":
+            return
+        await ready.press(pilot, "y")
+        ready.feeds.put("swap", views[what])
+        await ready.settle(pilot)
+        ready.app.clear_notifications()
+        await ready.settle(pilot)
+
+    assert snap_compare(ready.app, terminal_size=size, run_before=play)
