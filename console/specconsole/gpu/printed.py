@@ -126,7 +126,7 @@ def applications(text: str) -> Printed:
     """`--query-compute-apps`, with or without its header."""
     lines = [line for line in text.splitlines() if line.strip()]
     first = [cell.strip() for cell in lines[0].split(",")] if lines else []
-    fields = ("gpu_uuid", "pid", "process_name", "used_gpu_memory")
+    fields: tuple[str, ...] = ("gpu_uuid", "pid", "process_name", "used_gpu_memory")
     if first and first[0].isdecimal():
         fields = fields[1:]
     held = probe_smi.holders(

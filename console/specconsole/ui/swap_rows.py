@@ -73,8 +73,8 @@ def _to_come(story: Story) -> Sequence[str]:
     if story.outcome is not None:
         return ()
     whole = BACK if story.back else FORWARD.get(str(story.plan.get("action")), ())
-    begun = {step.name for step in story.steps if step.back == story.back}
-    return [name for name in whole if name not in begun]
+    last = next((whole.index(step.name) for step in reversed(story.steps) if step.back == story.back), -1)
+    return whole[last + 1 :]
 
 
 def _step(step: Step, view: SwapView, cells: int) -> Iterator[Row]:

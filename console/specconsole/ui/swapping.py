@@ -74,6 +74,7 @@ class SwapApp(ExamineApp):
             for _ in range(REPLANS):
                 self.tell(f"Planning: {action} {name(unit)}…")
                 prepared = await self.sources.swaps.plan(unit, action)
+                self.clear_notifications()
                 if not await self.push_screen_wait(PlanScreen(prepared.plan)):
                     return
                 if not await self._begun(prepared):

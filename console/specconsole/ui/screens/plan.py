@@ -56,7 +56,7 @@ class PlanScreen(ModalScreen[bool]):
 
     def _draw(self) -> None:
         sheet = self.query_one("#sheet")
-        rows = plan_rows(self._plan, sheet.scrollable_content_region.width)
+        rows = plan_rows(self._plan, sheet.size.width - 2)  # a scroll bar may come
         sheet.styles.height = max(min(len(rows), self.size.height - AROUND), 1)
         drawn = self.query_one("#steps", Rows)
         drawn.styles.height = max(len(rows), 1)
