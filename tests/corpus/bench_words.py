@@ -9,6 +9,8 @@ Document = Mapping[str, Any]
 VERDICTS = {
     "faster": "spec_faster",
     "slower": "spec_slower",
+    "regression": "acceptance_regression",
+    "mixed": "depends_on_load",
     "alike": "depends_on_load",
     "unknown": "invalid_comparison",
 }
@@ -36,6 +38,7 @@ def _stream(document: Document) -> Iterator[tuple[str, Any]]:
         yield "tokens_per_chunk", stream["tokens_per_chunk"]
         yield "mean_tokens_per_step", stream["tokens_per_step"]
         yield "finish_reason", result["finish"]
+        yield "error", result["error"] or None
 
 
 def _bench(document: Document) -> Iterator[tuple[str, Any]]:
@@ -88,7 +91,8 @@ def _comparison(document: Document) -> Iterator[tuple[str, Any]]:
             yield name, arm[name]
         yield "mean_acceptance_length", arm["acceptance_length"]
     else:
-        yield "speedup", {str(row["arm"]["k"]): row["speedup"] for row in rows}
+        by = "load" if found["word"] == "mixed" or arm["load"] is not None else "k"
+        yield "speedup", {str(row["arm"][by]): row["speedup"] for row in rows}
         steps = {str(row["arm"]["k"]): _ms(row["step_s"]) for row in rows if row["step_s"] is not None}
         yield "step_ms", {"0": _ms(base["seconds"]), **steps} if steps else None
         yield (

@@ -11,7 +11,7 @@ NONE = "n/a"
 
 
 def translate(document: Document) -> Iterator[tuple[str, Any]]:
-    for part in (_gpus, _host, _units, _journal, _systemd, _engine, _http):
+    for part in (_gpus, _host, _units, _journal, _systemd, _window, _engine, _http):
         yield from part(document)
 
 
@@ -19,7 +19,7 @@ def mib(value: float | None) -> Any:
     return None if value is None else value / MIB
 
 
-def _or(value: Any, word: str = NONE) -> Any:
+def _or(value: Any, word: str | None = NONE) -> Any:
     return word if value is None else value
 
 
@@ -53,18 +53,29 @@ def _gpus(document: Document) -> Iterator[tuple[str, Any]]:
     yield "d_state_pids", gpus["hung"]
 
 
+_REASONS = (("ermission", "no permission"), ("unknown", "unknown"))
+
+
+def _reason(gpu: Mapping[str, Any], name: str) -> str:
+    """Why a value is not there, in one of the corpus's four words."""
+    why = str(gpu["why"].get(name, "")).lower()
+    return next((word for said, word in _REASONS if said in why), NONE)
+
+
 def _gpu(gpu: Mapping[str, Any], gpus: Mapping[str, Any]) -> dict[str, Any]:
     place = [one["index"] for one in gpus["gpus"]].index(gpu["index"])
     return {
         "index": gpu["index"],
         "name": gpu["name"],
-        "memory_total_mib": _or(mib(gpu["memory_total"])),
-        "memory_used_mib": _or(mib(gpu["memory_used"])),
+        "memory_total_mib": _or(mib(gpu["memory_total"]), _reason(gpu, "memory_total")),
+        "memory_used_mib": _or(mib(gpu["memory_used"]), _reason(gpu, "memory_used")),
         "memory": _or(mib(gpu["memory_used"])),
-        "util_pct": None if gpu["util"] is None else gpu["util"] * 100,
+        "util_pct": _reason(gpu, "util") if gpu["util"] is None else gpu["util"] * 100,
         "temp_c": gpu["temperature_c"],
         "power_w": gpu["power_w"],
-        "power_limit_w": _or(gpu["power_limit_w"]),
+        "power_limit_w": _or(gpu["power_limit_w"], _reason(gpu, "power_limit_w")),
+        "mig": gpu["mig"],
+        "error": gpu["error"],
         "unified_memory": gpus["unified"],
         "persistence": gpus["persistence"][place] if place < len(gpus["persistence"]) else None,
     }
@@ -93,6 +104,11 @@ def _host(document: Document) -> Iterator[tuple[str, Any]]:
     if host["gpu_processes_bytes"] is not None and host["memory_total"] is not None:
         names = {"used_mib": "gpu_processes_bytes", "total_mib": "memory_total", "available_mib": "memory_available"}
         yield "fallback", {name: mib(host[key]) for name, key in names.items()}
+    for one in host["xids"][:1]:
+        yield "xid", one["code"]
+        yield "pci", one["bus"]
+        yield "xids", [each["code"] for each in host["xids"]]
+        yield "swap_safe", False if one["grave"] else None
     for one in host["stuck"][:1]:
         yield "verdict", "unkillable_gpu_process"
         yield "swap_safe", False
@@ -109,6 +125,9 @@ def _units(document: Document) -> Iterator[tuple[str, Any]]:
         yield "sub_state", unit["sub"]
         yield "can_start", unit["startable"]
         yield "reason", unit["why_not"] or None
+        yield "restarts", unit["restarts"]
+        yield "result", unit["result"] or None
+        yield "unit_file_state", unit["enabled"] or None
 
 
 def _journal(document: Document) -> Iterator[tuple[str, Any]]:
@@ -116,6 +135,7 @@ def _journal(document: Document) -> Iterator[tuple[str, Any]]:
     if journal is None:
         return
     yield "log_complete", journal["complete"]
+    yield "reason", journal["limited"] or None
     yield (
         "notices",
         [{"line": gap["line"], "unit": _or(gap["unit"], "unknown"), "dropped": gap["count"]} for gap in journal["gaps"]]
@@ -135,6 +155,29 @@ def _systemd(document: Document) -> Iterator[tuple[str, Any]]:
     yield "capabilities", systemd["can"]
 
 
+def _window(document: Document) -> Iterator[tuple[str, Any]]:
+    """Several scrapes are told by what they gained, never by their totals."""
+    window = document.get("window")
+    if window is None:
+        return
+    yield "restarted", window["restarted"]
+    yield "reset", window["reset"]
+    yield "counter_reset", window["reset"]
+    counters, figures = window["counters"], window["acceptance"]
+    blank = "unknown" if window["reset"] else None
+    yield "drafts", _or(counters["drafts"], blank)
+    yield "drafted", _or(counters["draft_tokens"], blank)
+    yield "accepted", _or(counters["accepted"], blank)
+    yield "acceptance_rate", _or(figures["rate"], blank)
+    yield "mean_acceptance_length", _or(figures["length"], blank)
+    yield "per_position", figures["per_position"]
+    yield "generation_tokens_delta", _or(counters["generation_tokens"], blank)
+    yield "prompt_tokens_delta", _or(counters["prompt_tokens"], blank)
+    yield "coverage", figures["coverage"]
+    yield "tokens_per_step", figures["tau"]
+    yield "tpot_ms", None if window["tpot_s"] is None else window["tpot_s"] * 1000
+
+
 def _engine(document: Document) -> Iterator[tuple[str, Any]]:
     engine = document.get("engine")
     if engine is None:
@@ -143,7 +186,7 @@ def _engine(document: Document) -> Iterator[tuple[str, Any]]:
     yield "engines", engine["engines"]
     yield "model_name", engine["model"]
     for name, key in (("running", "running"), ("waiting", "waiting"), ("kv_usage_fraction", "kv_use")):
-        yield name, _or(engine[key], "unknown")
+        yield name, _or(engine[key], "no data yet" if "declared" in engine["no_data"] else "unknown")
     yield "running_total", engine["running"]
     yield "swapped", engine["swapped"]
     yield "prompt_tokens_total", engine["prompt_tokens"]

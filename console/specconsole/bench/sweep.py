@@ -14,6 +14,8 @@ from specconsole.bench.breakeven import Measured, smallest_near_best
 from specconsole.bench.judge import MARGIN
 from specconsole.bench.stats import ratio
 
+FELL = 0.9
+"""AL below this share of what it was is a regression, however fast it still is."""
 UNEVEN = 0.02
 """Answers whose lengths differ by more are not the same work."""
 
@@ -25,6 +27,10 @@ class Word(Enum):
     SLOWER = "slower"
     ALIKE = "alike"
     """Within the margin."""
+    MIXED = "mixed"
+    """Faster at some loads, slower at others."""
+    REGRESSION = "regression"
+    """The same speculation accepts less than it did."""
     UNKNOWN = "unknown"
     """Nothing to compare with."""
 
@@ -52,6 +58,8 @@ class Arm:
     drafted: int | None = None
     accepted: int | None = None
     per_position: tuple[float, ...] | None = None
+    load: int | None = None
+    """Requests at once; None: one load alone, or not told."""
     baseline: bool = False
 
     @property
@@ -107,8 +115,13 @@ class Sweep:
     def sentence(self) -> str:
         """What it comes to."""
         known = [row for row in self.rows if row.speedup is not None]
+        if self.word is Word.REGRESSION:
+            lengths = [row.arm.acceptance_length or 0.0 for row in self.rows]
+            return f"The acceptance length fell from {lengths[0]:.2f} to {lengths[-1]:.2f}: look what changed (drafter, template, quantisation, version, prompts)."
         if self.word is Word.UNKNOWN or not known:
             return "There is nothing to compare with: a baseline without speculation is missing."
+        if self.word is Word.MIXED:
+            return f"It depends on the load: {', '.join(f'{row.arm.load} at once {row.speedup or 0:.2f}x' for row in known)}. One measurement each."
         top = max(known, key=lambda row: row.speedup or 0.0)
         change = ((top.speedup or 1.0) - 1) * 100
         what = f"k={top.arm.k}" if top.arm.k is not None else "speculation"
@@ -116,16 +129,34 @@ class Sweep:
         if self.cause == "step_overhead":
             return f"{said}. A step costs more than all its drafts could ever bring: the overhead of a step, not the drafter, is the reason."
         if self.recommended is not None and self.recommended is not self.best and self.recommended.k is not None:
-            return f"{said}; k={self.recommended.k} comes within 3 % of it and costs less in larger batches."
+            smaller = f"k={self.recommended.k}" if self.recommended.k else "the baseline"
+            return f"{said}; {smaller} comes within 3 % of it and costs less in larger batches."
         return f"{said}."
 
 
 def compare(arms: Sequence[Arm]) -> Sweep:
-    """Judge arms of which one is the baseline (k = 0, or named so)."""
+    """Judge arms of which one is the baseline (k = 0, or named so), at each load for itself."""
+    loads = sorted({arm.load for arm in arms if arm.load is not None})
+    if len(loads) < 2:
+        return _compare(arms)
+    parts = [_compare([arm for arm in arms if arm.load == load]) for load in loads]
+    words = {part.word for part in parts} - {Word.UNKNOWN}
+    rows = tuple(row for part in parts for row in part.rows)
+    if not words:
+        return Sweep(None, rows, Word.UNKNOWN)
+    mixed = Word.FASTER in words and words - {Word.FASTER}
+    word = Word.MIXED if mixed else Word.SLOWER if Word.SLOWER in words else next(iter(words))
+    first = parts[0]
+    return Sweep(first.baseline, rows, word, first.best, first.recommended, warnings=first.warnings)
+
+
+def _compare(arms: Sequence[Arm]) -> Sweep:
     baseline = next((arm for arm in arms if arm.baseline or arm.k == 0), None)
     others = [arm for arm in arms if arm is not baseline]
     rows = tuple(_row(arm, baseline) for arm in others)
     known = [row for row in rows if row.speedup is not None]
+    if baseline is None and _fell(others):
+        return Sweep(None, rows, Word.REGRESSION)
     if baseline is None or not known:
         return Sweep(baseline, rows, Word.UNKNOWN)
     top = max(row.speedup or 0.0 for row in known)
@@ -140,6 +171,14 @@ def compare(arms: Sequence[Arm]) -> Sweep:
         _cause(word, known),
         tuple(_warnings(baseline, known)),
     )
+
+
+def _fell(arms: Sequence[Arm]) -> bool:
+    """Of arms of the same k, told in the order of time, the last accepts much less than the first."""
+    lengths = [arm.acceptance_length for arm in arms]
+    if len({arm.k for arm in arms}) != 1 or len(arms) < 2 or lengths[0] is None or lengths[-1] is None:
+        return False
+    return lengths[-1] < FELL * lengths[0]
 
 
 def _row(arm: Arm, baseline: Arm | None) -> Compared:

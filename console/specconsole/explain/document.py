@@ -25,7 +25,7 @@ WORKED_OUT: Mapping[type, tuple[str, ...]] = {
     Sweep: ("sentence",),
     SpecCounters: ("acceptance_rate", "acceptance_length", "by_position"),
     Scraped: ("speculates",),
-    UnitSeen: ("startable", "why_not"),
+    UnitSeen: ("startable", "why_not", "failing", "remarks"),
     Holding: ("killable",),
 }
 """Properties that stand in the document beside a value's own fields."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from specconsole.bench.sweep import Word
 from specconsole.explain.report import Report
-from specconsole.text import number
+from specconsole.text import milliseconds, number, one_line
 
 _WORDS = {
     "working": "It works",
@@ -50,7 +50,20 @@ def _without_load(report: Report) -> str:
         return f"It serves {number(report.serving.steady_tok_s, 1)} tokens a second."
     if report.engine is not None:
         return f"Metrics of a server: {report.engine.no_data or report.engine.model or 'no model named'}."
-    if report.journal is not None and not report.journal.complete:
+    if report.journal is not None and report.journal.gaps:
         return "The log is incomplete: journald dropped lines."
+    if report.units:
+        unit = report.units[0]
+        why = f": {unit.why_not}" if unit.why_not else ""
+        return f"{unit.name or 'The unit'} is {unit.active or 'in an unknown state'} ({unit.sub}), {unit.load}{why}."
+    if report.streams:
+        stream = report.streams[0]
+        if stream.result.error:
+            return f"The stream ended with an error: {one_line(stream.result.error, 200)}."
+        return (
+            f"A stream: first token after {milliseconds(stream.result.ttft_s)}, {milliseconds(stream.tpot_s)} a token."
+        )
+    if report.journal is not None and report.journal.limited:
+        return f"The journal shows only a part: {report.journal.limited}."
     known = [file.title for file in report.files if file.kind not in ("unknown", "empty")]
     return f"{', '.join(dict.fromkeys(known))}." if known else "Nothing here was recognised."

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from time import gmtime
 
 from specconsole.bench import client_report, sweep
+from specconsole.bench.acceptance import acceptance, between
 from specconsole.bench.client_report import ClientReport
 from specconsole.bench.sweep import Arm, Sweep
-from specconsole.engine import metrics
 from specconsole.engine.metrics import Scrape
 from specconsole.engine.scraped import scraped
-from specconsole.engine.spec import spec_gained
 from specconsole.explain import gather, of_host, of_load, of_serving
 from specconsole.explain.headline import headline
 from specconsole.explain.log import Attempt, LogReading
 from specconsole.explain.readings import Readings
-from specconsole.explain.report import BenchSeen, Report
+from specconsole.explain.report import BenchSeen, Report, WindowSeen
+from specconsole.gpu import kernel
 from specconsole.load import judge as load_judge
+from specconsole.load import stack
 from specconsole.load.clue import Clues
 from specconsole.load.condition import Evidence
 from specconsole.load.diagnose import Around, Ending, diagnose
@@ -28,7 +29,9 @@ from specconsole.load.failure import Rank
 from specconsole.load.phase import Phase
 from specconsole.load.verdict import Judgement
 from specconsole.logs.stamp import YEAR
+from specconsole.text import one_line
 
+_FEW = 8
 STOPPED = "terminated"
 """It was ended from outside, which is no failure of its own: what it did until then is judged."""
 
@@ -53,8 +56,10 @@ def judge(readings: Readings) -> Report:
     )
     if main is not None:
         report = _with_load(report, readings, main)
-    elif (host := gather.of_host(readings)) is not None and _about_load(host):
-        report = replace(report, verdict=load_judge.judge(Evidence(host=host, machine=gather.machine(readings))))
+    elif (bare := _without_log(readings)) is not None:
+        report = replace(report, verdict=load_judge.judge(bare))
+    elif (ending := _ending(readings)) is not None and any(unit.failing for unit in readings.units):
+        report = replace(report, diagnosis=diagnose(Clues(), ending))
     report = replace(report, advice=tuple(dict.fromkeys(_advice(report))), unknown=tuple(_unknown(report, readings)))
     return replace(report, headline=headline(report))
 
@@ -76,16 +81,15 @@ def _with_load(report: Report, readings: Readings, main: LogReading) -> Report:
     verdict = load_judge.judge(replace(evidence, diagnosis=diagnosis if fails else None))
     desync = verdict.signature == "desync"
     load = of_load.told(main, attempt, diagnosis, collected, serving=served or desync)
-    tells = bool(
-        attempt.timeline.spans or attempt.signs.last or attempt.notices or attempt.signs.heartbeats or diagnosis
-    )
-    statistics_only = (
-        served and diagnosis is None and not attempt.notices and not attempt.timeline.spans and collected is None
-    )
+    notices, spans = attempt.notices, attempt.timeline.spans
+    seen = spans or attempt.signs.last or notices or attempt.signs.heartbeats or diagnosis
+    tells = bool(seen or (served and collected is not None))
+    gaps = _only_gaps(main, report)
+    statistics_only = served and diagnosis is None and not notices and not spans and collected is None
     return replace(
         report,
-        load=load if tells or served else None,
-        verdict=verdict if tells and not statistics_only and not _only_gaps(main, report) else None,
+        load=load if (tells or served) and not gaps else None,
+        verdict=verdict if tells and not statistics_only and not gaps else None,
         diagnosis=diagnosis,
     )
 
@@ -97,8 +101,11 @@ def _year(main: LogReading) -> int:
 
 
 def _only_gaps(main: LogReading, report: Report) -> bool:
-    """All that a log holds is journald's word of missing lines, or statistics."""
-    return report.journal is not None and len(report.journal.gaps) >= main.lines - 1 and not main.last.timeline.spans
+    """All that a log holds is journald's word of missing lines, or journalctl's that it may not show them."""
+    journal, attempt = report.journal, main.last
+    if journal is None or attempt.timeline.spans or _serves(attempt):
+        return False
+    return len(journal.gaps) >= main.lines - 1 or (bool(journal.limited) and main.lines <= _FEW)
 
 
 def _evidence(
@@ -127,7 +134,16 @@ def _evidence(
         running=signs.running,
         workers=layout.tensor_parallel,
         machine=gather.machine(readings),
+        stepping=stack.moved(stack.dumps(readings.dumps)),
     )
+
+
+def _without_log(readings: Readings) -> Evidence | None:
+    """The evidence of a process whose log nobody has; None where no file tells of one."""
+    host, stepping = gather.of_host(readings), stack.moved(stack.dumps(readings.dumps))
+    if stepping is None and (host is None or not _about_load(host)):
+        return None
+    return Evidence(host=host, machine=gather.machine(readings), stepping=stepping)
 
 
 def _about_load(host: HostEvidence) -> bool:
@@ -144,14 +160,21 @@ def _diagnosis(main: LogReading, readings: Readings) -> Diagnosis | None:
         phase = of_load.phase_of(previous) or phase
     elif not _failed(attempt):
         return None
-    units = [unit for unit in readings.units if unit.exact] or readings.units
-    ending = None
-    if units and units[0].active in ("failed", "inactive"):
-        unit = units[0]
-        ending = Ending(None, unit.result, unit.exit_code, unit.exit_status, restarts=unit.restarts)
-    elif main.starts > 2:
+    ending = _ending(readings)
+    if ending is None and main.starts > 2:
         ending = Ending(restarts=main.starts - 1)
-    return diagnose(clues, ending, _around(main, readings), phase)
+    minor = {one.code for log in readings.logs for one in log.xids if not one.grave}
+    found = sorted(clues.found, key=lambda one: one.system and one.numbers.get("xid") in minor)
+    return diagnose(replace(clues, found=tuple(found)), ending, _around(main, readings), phase)
+
+
+def _ending(readings: Readings) -> Ending | None:
+    """How the unit ended, by systemd; None where it did not, or no file tells."""
+    units = [unit for unit in readings.units if unit.exact] or readings.units
+    unit = next((unit for unit in units if unit.failing or unit.active == "inactive"), None)
+    if unit is None:
+        return None
+    return Ending(None, unit.result, unit.exit_code, unit.exit_status, restarts=unit.restarts)
 
 
 def _serves(attempt: Attempt) -> bool:
@@ -224,22 +247,13 @@ def _bench(report: ClientReport) -> BenchSeen:
     return BenchSeen(report, doubts, client_report.valid(report), report.rate, report.length, report.k, ratio, say)
 
 
-def _window(scrapes: Sequence[Scrape]) -> Mapping[str, float | None] | None:
+def _window(scrapes: Sequence[Scrape]) -> WindowSeen | None:
     """What the counters gained from the first to the last scrape; moments are not known, so there are no rates."""
     if len(scrapes) < 2:
         return None
-    first, last = scrapes[0], scrapes[-1]
-    spec = spec_gained(first, last)
-    return {
-        "restarted": float(metrics.restarted(first, last)),
-        "prompt_tokens": metrics.delta(first, last, "vllm:prompt_tokens"),
-        "generation_tokens": metrics.delta(first, last, "vllm:generation_tokens"),
-        "drafts": spec.drafts if spec else None,
-        "drafted": spec.drafted if spec else None,
-        "accepted": spec.accepted if spec else None,
-        "acceptance_rate": spec.acceptance_rate if spec else None,
-        "acceptance_length": spec.acceptance_length if spec else None,
-    }
+    counters = between(scrapes[0], scrapes[-1])
+    reset = counters.restarted or (counters.generation_tokens is None and scrapes[-1].has("vllm:generation_tokens"))
+    return WindowSeen(counters.restarted, reset, counters, acceptance(counters), counters.server_tpot_s)
 
 
 def _asks_systemd(readings: Readings) -> bool:
@@ -276,6 +290,12 @@ def _advice(report: Report) -> Iterator[str]:
         yield "Ask again without the options that this systemd does not know; an empty answer says nothing of the unit."
     if report.serving and report.serving.jit:
         yield "Warm up with the same shapes until two runs agree within 5 %; intervals in which kernels were compiled do not count."
+    if report.host and report.host.xids:
+        yield kernel.advice(report.host.xids[0])
+    if report.journal and report.journal.limited == "no permission":
+        yield "Collect it again as root, or as a member of systemd-journal: this login does not see the unit's lines."
+    for unit in report.units[:4]:
+        yield from unit.remarks
     for unit in report.units[:1]:
         if unit.why_not:
             yield f"It cannot be started: {unit.why_not}."
@@ -290,6 +310,11 @@ def _advice(report: Report) -> Iterator[str]:
 def _unknown(report: Report, readings: Readings) -> Iterator[str]:
     if report.verdict:
         yield from report.verdict.missing
+    if report.journal and report.journal.limited:
+        yield f"the journal: {report.journal.limited}"
+    for stream in report.streams:
+        if stream.result.error:
+            yield f"the rest of a stream: {one_line(stream.result.error, 120)}"
     if report.load is not None and report.load.phase is None:
         yield "the phase: no line tells it"
     if readings.printed and report.gpus and not report.gpus.gpus and readings.asked_gpus:

@@ -28,6 +28,7 @@ class Kind(Enum):
     PROC_IO = "proc_io"
     PROC_STAT = "proc_stat"
     PROC_STACK = "proc_stack"
+    STACK = "stack"
     MEMINFO = "meminfo"
     DRIVER = "driver"
     SHOW = "show"
@@ -68,6 +69,7 @@ _TITLES = {
     Kind.PROC_IO: "/proc/PID/io",
     Kind.PROC_STAT: "/proc/PID/stat",
     Kind.PROC_STACK: "kernel stack",
+    Kind.STACK: "stacks of Python processes",
     Kind.MEMINFO: "/proc/meminfo",
     Kind.DRIVER: "/proc/driver/nvidia/version",
     Kind.SHOW: "systemctl show",

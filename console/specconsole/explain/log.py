@@ -16,6 +16,7 @@ from specconsole.engine import statistics
 from specconsole.engine.statistics import SpecLine, StatsLine
 from specconsole.explain.paste import is_nothing
 from specconsole.explain.sieve import Sieve
+from specconsole.gpu.kernel import XidSeen, xid
 from specconsole.load import bar, clue, detail, feed, sign
 from specconsole.load.bar import Bar
 from specconsole.load.clue import Clue, Clues
@@ -96,6 +97,10 @@ class LogReading:
     """The last state of the last bar."""
     bar_rank: int | None = None
     """The rank of the process that drew it."""
+    xids: tuple[XidSeen, ...] = ()
+    """Each once."""
+    limited: str = ""
+    """Why journalctl gave only a part: rights, or a file that was cut."""
     skipped: int = 0
     """Lines that only repeat others and were not read in full."""
 
@@ -103,6 +108,12 @@ class LogReading:
     def last(self) -> Attempt:
         """The start that the log ends in."""
         return self.attempts[-1]
+
+
+LIMITED = re.compile(
+    rb"not seeing messages from other users|No journal files were opened due to insufficient permissions|(?P<cut>Journal file .{1,200} is truncated, ignoring)"
+)
+"""What journalctl says of itself when it does not show all."""
 
 
 class _AnyUnit(dict[Owner, str]):
@@ -148,6 +159,8 @@ class LogReader:
         self._localized = False
         self._bar: Bar | None = None
         self._bar_rank: int | None = None
+        self._xids: dict[XidSeen, None] = {}
+        self._limited = ""
         self._lone: tuple[bytes, bytes] | None = None
 
     def feed(self, lines: Iterable[bytes]) -> None:
@@ -186,6 +199,8 @@ class LogReader:
             self._localized,
             self._bar,
             self._bar_rank,
+            tuple(self._xids),
+            self._limited,
             self._sieve.skipped,
         )
 
@@ -199,6 +214,10 @@ class LogReader:
         said = self._owned(said)
         if len(self._gaps) < 64 and (gap := suppressed(line.decode(errors="replace"), number)):
             self._gaps.append(gap)
+        if b"Xid" in said and len(self._xids) < 64 and (seen := xid(said.decode(errors="replace"))):
+            self._xids[seen] = None
+        if not self._limited and (found := LIMITED.search(said)):
+            self._limited = "truncated" if found["cut"] else "no permission"
         if any(words in said for words in _STATS):
             self._intervals.append((number, at, said))
         if _JIT.encode() in said:

@@ -8,6 +8,7 @@ from specconsole.explain import gather
 from specconsole.explain.readings import Readings
 from specconsole.explain.report import GpusSeen, HostSeen, JournalSeen
 from specconsole.gpu.holding import Holding, Stuck, hung_tools, stuck
+from specconsole.gpu.kernel import XidSeen, primary
 
 _UNSAFE = ("driver_library_mismatch", "driver_not_loaded", "gpu_lost", "gpu_driver_hung", "nvml_error", "no_devices")
 
@@ -64,7 +65,8 @@ def host(readings: Readings) -> HostSeen | None:
     held = unkillable(readings)
     shm = next((disk for one in readings.disks if (disk := one.of("/dev/shm")) is not None), None)  # noqa: S108
     segments = {name: size for one in readings.disks for name, size in one.segments.items()}
-    if not (evidence or held or shm or segments or readings.memory or readings.acs or readings.toolkit):
+    errors = xids(readings)
+    if not (errors or evidence or held or shm or segments or readings.memory or readings.acs or readings.toolkit):
         return None
     used = [process.memory for one in readings.printed for process in one.processes]
     known = [size for size in used if size is not None]
@@ -83,6 +85,7 @@ def host(readings: Readings) -> HostSeen | None:
         (usage.window_s if usage else None) or (evidence.window_s if evidence else None),
         usage.grown if usage else None,
         held,
+        errors,
     )
 
 
@@ -90,9 +93,19 @@ def journal(readings: Readings) -> JournalSeen | None:
     """What of the logs is missing; None where they are whole, as far as they say."""
     gaps = tuple(gap for log in readings.logs for gap in log.gaps)
     localized = any(log.localized for log in readings.logs)
-    if not gaps and not localized:
+    limited = next((log.limited for log in readings.logs if log.limited), "")
+    if not gaps and not localized and not limited:
         return None
-    return JournalSeen(not gaps, gaps, localized, sum(log.lines for log in readings.logs))
+    return JournalSeen(
+        False if gaps or limited else None, limited, gaps, localized, sum(log.lines for log in readings.logs)
+    )
+
+
+def xids(readings: Readings) -> tuple[XidSeen, ...]:
+    """All Xid errors, the one that the others follow from first."""
+    found = [one for log in readings.logs for one in log.xids]
+    first = primary(found)
+    return tuple(sorted(found, key=lambda one: one is not first))
 
 
 def stale_segments(

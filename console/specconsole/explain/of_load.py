@@ -45,7 +45,7 @@ def told(
     failed = diagnosis is not None and diagnosis.name not in ("terminated", "leftover_process")
     layout, numbers, words = details.layout, details.numbers, details.words
     named = "serving" if serving else phase.value if phase else None
-    if diagnosis is not None and failed and diagnosis.phase:
+    if diagnosis is not None and failed and diagnosis.phase and not _later(phase, diagnosis.phase):
         named = diagnosis.phase
     eager = facts.eager
     counted = pace(attempt)
@@ -111,6 +111,12 @@ def told(
         last_line=timeline.last_line or signs.last,
         remarks=tuple(notice.said for notice in timeline.notices),
     )
+
+
+def _later(phase: Phase | None, told: str) -> bool:
+    """The log shows that it had got further than where this failure mostly happens."""
+    usual = next((one for one in Phase if one.value == told), None)
+    return phase is not None and usual is not None and phase.order > usual.order
 
 
 def _count(timeline: LoadTimeline, phase: Phase | None, bar: Bar | None) -> Count | None:

@@ -40,6 +40,8 @@ class Readings:
     io: list[Counters] = field(default_factory=list)
     stat: list[Counters] = field(default_factory=list)
     stacks: list[tuple[str, ...]] = field(default_factory=list)
+    dumps: list[str] = field(default_factory=list)
+    """Texts of stacks of Python processes."""
     memory: dict[str, int] = field(default_factory=dict)
     module: str | None = None
     units: list[UnitSeen] = field(default_factory=list)
@@ -126,6 +128,10 @@ def _stack(readings: Readings, text: str) -> None:
     readings.stacks.append(host.stack(text))
 
 
+def _dump(readings: Readings, text: str) -> None:
+    readings.dumps.append(text)
+
+
 def _memory(readings: Readings, text: str) -> None:
     readings.memory.update(host.memory(text))
 
@@ -185,6 +191,7 @@ _READERS: dict[Kind, Reader] = {
     Kind.PROC_IO: _io,
     Kind.PROC_STAT: _stat,
     Kind.PROC_STACK: _stack,
+    Kind.STACK: _dump,
     Kind.MEMINFO: _memory,
     Kind.DRIVER: _module,
     Kind.SHOW: _shown,

@@ -40,9 +40,11 @@ FORMS: tuple[tuple[Kind, Callable[[str], bool]], ...] = (
     (Kind.STREAM, _form(r'\A\s*\{"(?:t|at)": ?[\d.]+, ?"(?:raw|data)": ?"')),
     (Kind.CALLS, _all(r'\A\s*\{"argv": ?\[', r'"(?:stdout|rc|ms)": ?')),
     (Kind.RUN, _all(r"\A\s*\{", r'"schema": ?\d', r'"spec": ?\{', r'"results": ?\[')),
+    (Kind.LOG, _all(r'\A\s*\{', r'"(?:levelname|level|severity)": ?"', r'"(?:message|msg|event)": ?"')),
     (Kind.BENCH_JSON, _all(r"\A\s*[\[{]", r'"(?:output_throughput|mean_ttft_ms|median_tpot_ms)": ?[\d.]')),
     (Kind.METRICS, _form(r"^# (?:HELP|TYPE) [a-zA-Z_:][\w:]* |^vllm:\w+(?:\{[^}\n]*\})? [-+.\deENaInf]+\s*$")),
     (Kind.STATUS, _form(r"^\s*Loaded: (?:loaded|masked|not-found|error|bad-setting)\b")),
+    (Kind.STACK, _form(r"^(?:Thread|Current thread) (?:0x[0-9a-f]+|\d+)\b[^\n]*\n +(?:[\w.<>]+ \([^()\n]+:\d+\)|File \"[^\"\n]+\", line \d+ in )")),
     (Kind.LOG, _form(r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d")),
     (Kind.BENCH_TEXT, _form(r"^=+ Serving Benchmark Result =+|^(?:Successful requests|Output token throughput \(tok/s\)|Mean TPOT \(ms\)): +[\d.]+")),
     (Kind.SMI_MESSAGE, _form(r"Unable to de\w+ the device handle for GPU|NVIDIA-SMI has failed because|Failed to initialize NVML|^No devices were found")),
@@ -65,11 +67,11 @@ FORMS: tuple[tuple[Kind, Callable[[str], bool]], ...] = (
     (Kind.TOOLKIT, _form(r"Cuda compilation tools, release \d+\.\d+")),
     (Kind.USAGE, _alone(r"#.*|[\d.]+[KMGTPB]?\t\S.*")),
     (Kind.MOMENT, _alone(r"(?:\d{4}-)?\d\d-\d\d[ T]\d\d:\d\d:\d\d\S*")),
-    (Kind.SWEEP, _form(r"\A(?:[\w /%]+,)*(?:k|num_speculative_tokens|num_spec_tokens|spec_tokens|draft_tokens|depth)(?:,[\w /%]*)+\s*$")),
+    (Kind.SWEEP, _form(r"\A\s*\|? ?(?=[^\n]*(?:tok|tps|tpot|throughput|speed))(?=[^\n]*[,;|\t])(?=[^\n]*\b(?:k|num_speculative_tokens|num_spec_tokens|spec_tokens|draft_tokens|depth|concurrency|batch\w*|streams|config\w*|method|variant)\b)[^\n:]*\n")),
     (Kind.LOG, _form(
         r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d|\d{1,3}%(?: Completed)? ?\||NCCL (?:INFO|WARN)|Traceback \(most recent call last\)"
         r"|(?:^|[ \x22])(?:[a-z_][\w]*\.)*[A-Z]\w*(?:Error|Exception|Interrupt): |(?:INFO|WARNING|ERROR): {4,}\S|__REALTIME_TIMESTAMP|ray workers to be active"
-        r"|systemd(?:-journald?)?\[\d+\]: |(?:SpecDecoding|Speculative) metrics: |NVRM: Xid|^\[ *\d+\.\d{6}\] "
+        r"|systemd(?:-journald?)?\[\d+\]: |(?:SpecDecoding|Speculative) metrics: |NVRM: |Killed process \d+|not seeing messages from other users|^-- (?:No entries|Logs begin|Journal begins)|Journal file .{1,200} is truncated|^\[ *\d+\.\d{6}\] "
     )),
     (Kind.NOTES, _form(r"(?:speedup|speed-up|baseline|vanilla|no[ _-]spec|non-speculative|draft|k=\d|spec\b)(?is:.*)(?:tok(?:en)?s?/s|decode time|acceptance|accpt len|\b\d+(?:\.\d+)? s$)")),
 )  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from specconsole.bench.acceptance import Acceptance, Counters
 from specconsole.bench.captured import Captured
 from specconsole.bench.client_report import ClientReport, Doubt
 from specconsole.bench.sweep import Sweep
@@ -15,6 +16,7 @@ from specconsole.engine.scraped import Scraped
 from specconsole.engine.statistics import SpecLine, StatsLine
 from specconsole.explain.unit import UnitSeen
 from specconsole.gpu.holding import Holding, Stuck
+from specconsole.gpu.kernel import XidSeen
 from specconsole.gpu.printed import Lost
 from specconsole.gpu.sample import Gpu
 from specconsole.load.diagnosis import Diagnosis
@@ -152,6 +154,20 @@ class ServingSeen:
 
 
 @dataclass(frozen=True)
+class WindowSeen:
+    """What happened between the first and the last of several scrapes."""
+
+    restarted: bool
+    """Another server process answered the last one."""
+    reset: bool
+    """A counter fell: nothing can be said of the window."""
+    counters: Counters
+    acceptance: Acceptance
+    tpot_s: float | None
+    """The server's own TPOT, of requests that ended in the window."""
+
+
+@dataclass(frozen=True)
 class HttpSeen:
     """An answer over HTTP."""
 
@@ -219,13 +235,18 @@ class HostSeen:
     """What folders grew by in `window_s`."""
     stuck: tuple[Stuck, ...] = ()
     """Processes that no signal ends."""
+    xids: tuple[XidSeen, ...] = ()
+    """Errors that the driver reported to the kernel's log, the first cause first."""
 
 
 @dataclass(frozen=True)
 class JournalSeen:
     """What of the log is missing or doubtful."""
 
-    complete: bool
+    complete: bool | None
+    """None: nothing speaks against it."""
+    limited: str = ""
+    """Why it shows only a part: no permission, truncated."""
     gaps: tuple[Suppressed, ...] = ()
     localized: bool = False
     records: int = 0
@@ -243,7 +264,7 @@ class Report:
     serving: ServingSeen | None = None
     comparison: Sweep | None = None
     engine: Scraped | None = None
-    window: Mapping[str, float | None] | None = None
+    window: WindowSeen | None = None
     """What happened between several scrapes."""
     http: HttpSeen | None = None
     streams: tuple[Captured, ...] = ()

@@ -12,6 +12,9 @@ from specconsole.text import one_line
 _MOST = 500
 _COLUMNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("k", re.compile(r"k|depth|(?:num_?)?(?:spec(?:ulative)?|draft)_?tokens?")),
+    ("load", re.compile(r"(?:max_?)?concurrency|batch(?:_?size)?|streams|clients|num_?(?:requests|seqs)")),
+    ("base", re.compile(r"(?:baseline|base|no_?spec\w*|vanilla|plain)(?:_(?:output_?)?(?:tok\w*|tps|throughput)\w*)?")),
+    ("spec", re.compile(r"(?:spec\w*|eagle\w*|mtp\w*|n_?gram\w*|draft\w*)_(?:output_?)?(?:tok\w*|tps|throughput)\w*")),
     ("length", re.compile(r"(?:mean_?)?acc(?:e?pt)?\w*_?len\w*|al|tau")),
     ("rate", re.compile(r"(?:avg_?|mean_?)?(?:draft_?)?accept\w*(?:_?(?:pct|percent|rate))?")),
     ("tpot_s", re.compile(r"(?:mean_?|median_?)?tpot\w*|ms_per_tok\w*")),
@@ -51,8 +54,16 @@ def table(text: str) -> tuple[Arm, ...]:
                 scale = 0.01 if name == "rate" and (share or number > 1) else 0.001 if name == "tpot_s" and ms else 1.0
                 values.setdefault(name, number * scale)
         if len(values) > 1:
-            found.append(_arm(values))
+            found += _wide(values) if "base" in values and "spec" in values else [_arm(values)]
     return tuple(found)
+
+
+def _wide(values: Mapping[str, float | str]) -> list[Arm]:
+    """A row that holds both arms of one load."""
+    load = values.get("load")
+    at = int(load) if isinstance(load, float) else None
+    pair = [value if isinstance(value, float) else None for value in (values["base"], values["spec"])]
+    return [Arm("baseline", 0, pair[0], load=at, baseline=True), Arm("speculation", None, pair[1], load=at)]
 
 
 def _column(cell: str) -> str:
@@ -86,6 +97,7 @@ def _arm(values: Mapping[str, float | str]) -> Arm:
         real("length"),
         real("rate"),
         int(tokens) if tokens is not None else None,
+        load=int(load) if (load := real("load")) is not None else None,
         baseline=whole == 0 or (whole is None and bool(_BASE.search(name))),
     )
 

@@ -27,8 +27,30 @@ class UnitSeen:
     restarts: int | None = None
     exit_code: str | None = None
     exit_status: int | None = None
+    type: str = ""
+    start_timeout: str = ""
+    """TimeoutStartUSec, in systemd's words."""
     exact: bool = True
     """From `show`; False: from `status`, whose words differ by version."""
+
+    @property
+    def failing(self) -> bool:
+        """It ended, or ends again and again, in a way that nobody asked for."""
+        return self.active == "failed" or self.sub == "auto-restart" or self.result not in ("", "success")
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What of its settings breaks a long load."""
+        found = []
+        if self.type == "notify":
+            found.append("Type=notify never becomes ready with vLLM, which tells systemd nothing: set Type=exec.")
+        if self.start_timeout and self.type in ("notify", "forking") and self.start_timeout != "infinity":
+            found.append(f"TimeoutStartSec is {self.start_timeout}: it ends a healthy load; set it to infinity.")
+        if (self.restarts or 0) >= 2:
+            found.append(
+                f"systemd has started it anew {self.restarts} times: it fails each time until the cause is mended."
+            )
+        return tuple(found)
 
     @property
     def startable(self) -> bool | None:
@@ -68,6 +90,8 @@ def shown(text: str) -> tuple[UnitSeen, ...]:
                     state.restarts,
                     state.exit_code,
                     state.exit_status,
+                    one_line(systemd.last(block, "Type"), 40),
+                    one_line(systemd.last(block, "TimeoutStartUSec"), 40),
                 )
             )
     return tuple(found[:64])

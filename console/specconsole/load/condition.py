@@ -78,6 +78,8 @@ class Evidence:
     usual_s: float | None = None
     """The median of this phase in earlier starts."""
     machine: Machine = field(default_factory=Machine)
+    stepping: bool | None = None
+    """The innermost frame of its stacks changed between two looks; None: nobody took two."""
     diagnosis: Diagnosis | None = None
     """Why it failed, where it has."""
 
@@ -181,6 +183,17 @@ def _thinking(evidence: Evidence) -> bool:
     return evidence.host is not None and (evidence.host.cpu or 0.0) >= _IDLE_CORES and not _long(evidence)
 
 
+def _thinks(evidence: Evidence) -> bool:
+    """GPUs that idle while a core is busy: one frame may hold a compiler or a copy for long."""
+    host = evidence.host
+    return (
+        host is not None
+        and bool(host.gpus)
+        and not any((gpu.util or 0.0) > 0.5 for gpu in host.gpus)
+        and (host.cpu or 0.0) >= _IDLE_CORES
+    )
+
+
 def _long(evidence: Evidence) -> bool:
     """Only the CPU was busy for longer than the phase may take, or thrice as long as it usually does."""
     if evidence.host is None or (evidence.host.cpu or 0.0) < _IDLE_CORES or evidence.stalled_s is None:
@@ -215,6 +228,8 @@ CONDITIONS: Mapping[str, Callable[[Evidence], bool]] = {
     "copying": _copying,
     "receiving": _moved("received"),
     "computing": _moved("gpu"),
+    "stepping": lambda evidence: evidence.stepping is True,
+    "same_frame": lambda evidence: evidence.stepping is False and not _moves(evidence) and not _thinks(evidence),
     "network": _network,
     "ghost": _ghost,
     "blocked": _blocked,

@@ -81,12 +81,14 @@ _FIXED = {
     "heartbeats": Judgement.NEEDS_PROBE,
     "silent": Judgement.NEEDS_PROBE,
 }
-_HANGS = ("network", "ghost", "blocked", "download", "flat")
+_HANGS = ("network", "ghost", "same_frame", "blocked", "download", "flat")
 
 
 def _judgement(name: str, evidence: Evidence) -> Judgement:
     if name in _FIXED:
         return _FIXED[name]
+    if name == "same_frame" and evidence.host is None:
+        return Judgement.WATCH
     if name in _HANGS or name == "collective":
         # A failed completion is final: NCCL does not try again.
         least_s = WATCH_S if name == "network" else STUCK_S if name in _HANGS else _collective_s(evidence)
@@ -121,7 +123,7 @@ def _sentence(name: str, evidence: Evidence) -> str:
 
 
 def _cause(name: str, evidence: Evidence) -> str:
-    if name in ("ghost", "collective"):
+    if name in ("ghost", "same_frame", "collective"):
         if evidence.signs.network_error:
             return "nccl_ib_error"
         if evidence.machine.acs_redirects:
