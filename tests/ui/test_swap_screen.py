@@ -255,6 +255,12 @@ def test_rows_say_what_is_next_and_what_failed() -> None:
     assert "12s" in going.replace(" ", "") or "0:12" in going
 
 
+def test_the_outcome_ends_the_last_step() -> None:
+    for outcome, mark in (("committed", "✔ commit"), ("failed", "✖ commit")):
+        ended = SwapView(story(step("commit"), {"event": "end", "outcome": outcome, "why": ""}), over=True)
+        assert mark in plain(view_rows(ended, 80)[0])
+
+
 @pytest.mark.parametrize("cells", [60, 80, 120, 200])
 def test_no_row_is_wider_than_the_screen(cells: int) -> None:
     for rows in (view_rows(LOADING, cells), view_rows(FAILED, cells), plan_rows(plan(holders=(HOLDER,)), cells)):

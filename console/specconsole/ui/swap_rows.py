@@ -78,8 +78,11 @@ def _to_come(story: Story) -> Sequence[str]:
 
 
 def _step(step: Step, view: SwapView, cells: int) -> Iterator[Row]:
-    mark, ink = _MARKS.get(step.state, ("?", "warn"))
-    running = step.state == "begin"
+    outcome = view.story.outcome
+    running = step.state == "begin" and outcome is None
+    # The last step is what an outcome ends: nobody writes of it again.
+    state = {"committed": "done"}.get(outcome, "failed") if step.state == "begin" and outcome else step.state
+    mark, ink = _MARKS.get(state, ("?", "warn"))
     end = step.ended if step.ended is not None else max(view.now_at or 0.0, view.story.last)
     back = "roll back: " if step.back else ""
     took = "" if step.state == "skipped" else duration(max(end - step.began, 0.0))
