@@ -21,9 +21,9 @@ _ESCAPES = re.compile(
     r"|[\x90\x98\x9d\x9e\x9f].*?(?:\x07|\x1b\\|\x9c|$)",
     re.DOTALL,
 )
-# C0 but tab and newline, DEL, C1, the bidirectional overrides that can make a line read as another one, and halves of
+# C0 but tab and newline, DEL, C1, the bidirectional controls that can make a line read as another one, and halves of
 # surrogate pairs, which JSON can spell and no encoding can write.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def strip_escapes(text: str) -> str:

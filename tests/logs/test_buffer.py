@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
-from specconsole.logs import buffer as buffers
 from specconsole.logs.buffer import Filter, LogBuffer
+from specconsole.logs.pattern import Pattern
 from specconsole.logs.record import Kind, Level, LogRecord
-from specconsole.logs.spool import Spool
 
 
 @pytest.fixture
@@ -106,7 +102,7 @@ def test_filters(log: LogBuffer) -> None:
     )
 
     def found(wanted: Filter) -> list[str]:
-        return [log.get(i, i + 1)[0].text for part in log.select(wanted) for i in part]
+        return [log.get(i, i + 1)[0].text for i in log.choose(wanted, log.first, log.next)]
 
     assert found(Filter()) == ["info", "error", "other", "gone", "started"]
     assert found(Filter(level=Level.WARNING)) == ["error", "other", "gone", "started"]
@@ -128,56 +124,49 @@ def test_errors_are_found_both_ways() -> None:
     log.close()
 
 
-TEXTS = st.lists(st.text(st.sampled_from(["a", "b", "é", "\n", " ", "1"]), max_size=8), min_size=1, max_size=40)
+def test_a_text_must_stand_in_some_line_and_gaps_pass_always(log: LogBuffer) -> None:
+    log.append([record("one\ntwo oom"), record("gone", kind=Kind.GAP), record("OOM"), record("x", unit="b.service")])
+    wanted = Filter(units=frozenset({"a.service"}), text=Pattern("oom"))
+    assert log.choose(wanted, 1, 99) == [1, 2, 3]
+    assert log.choose(wanted, 2, 3) == [2]
+    assert log.find(Pattern("o"), wanted, 1, 99) == [(1, 0), (1, 1), (2, 0), (3, 0)]
+    assert log.find(Pattern("x"), wanted, 1, 99) == []
 
 
-@settings(max_examples=200)
-@example(["a", "b", "xb", "a\nb"], "a\\nb", 0)  # found over the end of a record it is not found
-@example(["1", "b"], "[^a]b", 0)
-@given(
-    TEXTS,
-    st.sampled_from(
-        ["a", "ab", "^a", "b$", "a.b", "[^a]b", "a\\nb", "(?s)a.b", "é", "\\d", "", "a*", "\\Aa", "A", "a\\Z"]
-    ),
-    st.sampled_from([0, re.IGNORECASE]),
-)
-def test_search_finds_what_searching_each_record_finds(found: list[str], pattern: str, flags: int) -> None:
-    log = LogBuffer(spool_records=7)
-    log.append([record(text) for text in found])
-    wanted = re.compile(pattern, flags)
-    lines = re.compile(pattern, flags | re.MULTILINE)
-    assert [i for part in log.search(wanted) for i in part] == [
-        i for i, text in enumerate(found, 1) if lines.search(text)
+def test_ranges_are_cut_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = LogBuffer(spool_records=4)
+    log.append([record("y" * 9) for _ in range(10)])
+    assert [log.forth(1, 20), log.forth(1, 1), log.forth(4, 99), log.forth(10, 99), log.forth(99, 9)] == [
+        3,
+        2,
+        5,
+        11,
+        11,
     ]
-    assert [i for part in log.search(wanted, 5, 20) for i in part] == [
-        i for i, text in enumerate(found, 1) if 5 <= i < 20 and lines.search(text)
-    ]
+    assert [log.back(11, 20), log.back(9, 99), log.back(5, 1), log.back(2, 99), log.back(1, 9)] == [9, 5, 4, 1, 1]
     log.close()
 
 
-def test_a_search_gives_way_after_64_kib(log: LogBuffer, monkeypatch: pytest.MonkeyPatch) -> None:
-    log.append([record("y" * 1000) for _ in range(300)])
-    sizes: list[int] = []
-    blob = Spool.blob
-
-    def watched(self: Spool, first: int, stop: int) -> bytes:
-        sizes.append(len(found := blob(self, first, stop)))
-        return found
-
-    monkeypatch.setattr(Spool, "blob", watched)
-    parts = list(log.search(re.compile("y")))
-    assert len(parts) == len(sizes) == 5
-    assert max(sizes) <= buffers.SLICE_BYTES + 1001
-    assert sum(map(len, parts)) == 300
+def test_what_other_ranks_repeat_is_one_line_that_counts_them(log: LogBuffer) -> None:
+    said = [record("loaded", rank=rank, process=f"Worker_TP{rank}", pid=rank) for rank in range(4)]
+    log.append([said[0], record("else"), *said[1:], record("mine", rank=1, pid=1)])
+    once = Filter(repeats=False)
+    assert [log.get(i, i + 1)[0].text for i in log.choose(once, 1, 99)] == ["loaded", "else", "mine"]
+    assert log.repeated_by(1) == (1, 2, 3)
+    assert log.repeated_by(2) == ()
+    assert log.repeats == 3
+    assert log.choose(Filter(), 1, 99) == [1, 2, 3, 4, 5, 6], "no line is lost"
+    assert log.choose(Filter(ranks=frozenset({2})), 1, 99) == [4]
+    assert log.ranks == (0, 1, 2, 3)
 
 
-def test_a_filter_gives_way_too(log: LogBuffer) -> None:
-    log.append([record("y") for _ in range(40_000)])
-    assert [len(part) for part in log.select(Filter())] == [
-        buffers.SLICE_RECORDS,
-        buffers.SLICE_RECORDS,
-        40_000 - 2 * buffers.SLICE_RECORDS,
-    ]
+def test_a_moment_is_found_among_the_records_of_a_unit(log: LogBuffer) -> None:
+    log.append([record(at=float(i)) for i in range(10)] + [record(at=float(i), unit="b.service") for i in range(5)])
+    mine = Filter(units=frozenset({"b.service"}))
+    assert log.since(3.0, Filter()) == 4
+    assert log.since(3.0, mine) == 14
+    assert log.since(3.5, mine) == 15
+    assert log.since(7.0, mine) is None
 
 
 def test_the_file_is_private_and_has_no_name(log: LogBuffer, own_home: Path) -> None:

@@ -217,8 +217,7 @@ async def test_keys_of_the_log_work_from_every_pane(scene: Scene) -> None:
 async def test_errors_are_found(scene: Scene) -> None:
     async with scene.app.run_test(size=(120, 40), notifications=True) as pilot:
         await start(scene, pilot, "E")
-        first = pane(scene, "log").query_one("LogView").render_line(0).text
-        assert "✖ Engine0  NCCL unhandled system error" in first
+        assert "✖ Engine0  NCCL unhandled system error" in text(scene)
         await start(scene, pilot, "e")
         assert "There is no later error in this log." in text(scene)
 
@@ -295,7 +294,7 @@ async def test_an_unknown_theme_is_a_notice(make_scene: Callable[..., Scene]) ->
     [
         ("baseline", lambda app: app.selected == BASE),
         ("theme light", lambda app: app.theme == "light"),
-        ("oldest line", lambda app: app.screen_stack[0].log_pane.view.window.following is False),
+        ("oldest line", lambda app: app.screen_stack[0].log_pane.reading.window.following is False),
         ("leave", lambda app: not app.is_running),
     ],
 )
@@ -335,7 +334,7 @@ async def test_the_footer_shows_live_keys_and_takes_clicks(scene: Scene) -> None
         await start(scene, pilot)
         shown = scene.app.screen.query_one(Footer).render_line(0).text
         assert shown.strip().startswith("? help  q quit")
-        assert not [word for word in ("swap", "restart", "search") if word in shown]
+        assert not [word for word in ("swap", "restart") if word in shown]
         await pilot.click(Footer, offset=(shown.index("theme"), 0))
         await scene.settle(pilot)
         assert scene.app.theme != "dark"

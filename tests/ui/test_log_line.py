@@ -11,15 +11,26 @@ from rich.cells import cell_len
 
 from specconsole.logs.record import Kind, Level, LogRecord
 from specconsole.ui.local_time import LocalTime
-from specconsole.ui.log_line import draw, who, window
-from specconsole.ui.row import plain, width
+from specconsole.ui.log_layout import piece
+from specconsole.ui.log_line import Look, draw, who
+from specconsole.ui.log_window import Line
+from specconsole.ui.row import Row, plain, width
 from tests.ui.scene import record
 
 STAMP = LocalTime(timezone.utc)
 
 
 def line(one: LogRecord, cells: int = 80, part: int = 0, aside: int = 0) -> str:
-    return plain(draw(one, part, cells, aside, STAMP))
+    return plain(drawn(one, cells, part, aside))
+
+
+def drawn(one: LogRecord, cells: int = 80, part: int = 0, aside: int = 0) -> Row:
+    return draw(Line(one, part), Look(cells, aside), STAMP)
+
+
+def window(text: str, aside: int, cells: int) -> str:
+    part = piece(text, aside, cells)
+    return " " * part.before + text[part.start : part.stop] + " " * part.after
 
 
 @pytest.mark.parametrize(
@@ -37,7 +48,7 @@ def line(one: LogRecord, cells: int = 80, part: int = 0, aside: int = 0) -> str:
     ],
 )
 def test_level_and_kind_are_a_glyph_and_an_ink(changes: dict[str, object], sign: str, ink: str) -> None:
-    row = draw(record(1, "text", **changes), 0, 80, 0, STAMP)
+    row = drawn(record(1, "text", **changes))
     assert plain(row) == f"22:03:21 {sign} text"
     assert row[-1] == ("text", ink)
 
@@ -66,7 +77,7 @@ def test_later_lines_of_a_record_stand_below_its_text() -> None:
 
 def test_a_cut_line_says_that_there_is_more() -> None:
     assert line(record(1, "x" * 200)).endswith("x›")
-    assert width(draw(record(1, "漢" * 100), 0, 80, 0, STAMP)) == 80
+    assert width(drawn(record(1, "漢" * 100))) == 80
     assert "›" not in line(record(1, "x" * 69))
 
 
@@ -104,7 +115,7 @@ def test_what_is_in_view_stays_in_its_column(text: str, aside: int) -> None:
 
 @given(st.one_of(WIDE, st.text(max_size=80)), st.integers(12, 120), st.integers(0, 20))
 def test_a_row_keeps_to_its_width_whatever_was_logged(text: str, cells: int, aside: int) -> None:
-    assert width(draw(record(1, text), 0, cells, aside, STAMP)) <= cells
+    assert width(drawn(record(1, text), cells, 0, aside)) <= cells
 
 
 def test_tabs_become_blanks() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from specconsole.logs.fold import RankFold
+from specconsole.logs.pattern import Pattern
 from specconsole.logs.record import Kind, Level, LogRecord
 from specconsole.logs.spool import Spool
 
@@ -20,6 +21,7 @@ MOST_BYTES = 1 << 30
 SLICE_BYTES = 1 << 16
 """A search gives way after this much: 0.5 ms."""
 SLICE_RECORDS = 1 << 14
+"""A filter that looks at no text gives way after so many: 1 ms."""
 
 
 class Shape(NamedTuple):
@@ -36,6 +38,8 @@ class Shape(NamedTuple):
     message_id: str
     arrived: bool
     folded: int
+    repeats: bool
+    """Another rank has just said the same (`RankFold`)."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +52,13 @@ class Filter:
     ranks: frozenset[int] | None = None
     processes: frozenset[str] | None = None
     kinds: frozenset[Kind] | None = None
+    text: Pattern | None = None
+    """What some line of a record must hold; gaps pass always, or a log with holes would look whole."""
+    repeats: bool = True
+    """Show what a rank repeats of another one, too."""
 
     def passes(self, shape: Shape) -> bool:
-        """Tell whether records of this shape are shown."""
+        """Tell whether records of this shape are shown, as far as that depends on it."""
         about = shape.kind in (Kind.GAP, Kind.SYSTEMD)
         return (
             (self.level is None or about or shape.level >= self.level)
@@ -58,6 +66,7 @@ class Filter:
             and (self.ranks is None or shape.rank in self.ranks)
             and (self.processes is None or shape.process in self.processes)
             and (self.kinds is None or shape.kind in self.kinds)
+            and (self.repeats or not shape.repeats)
         )
 
 
@@ -81,6 +90,10 @@ class LogBuffer:
         self._spools: deque[tuple[int, Spool]] = deque()
         self._shapes: list[Shape] = []
         self._numbers: dict[Shape, int] = {}
+        self.repeats = 0
+        """How many records so far repeated another rank's."""
+        self._fold = RankFold()
+        self._repeats: dict[int, tuple[int, ...]] = {}
 
     def __len__(self) -> int:
         return self.next - self.first
@@ -106,24 +119,66 @@ class LogBuffer:
                 found.append(_record(base + i, spool.at[i], text, shape))
         return found
 
-    def select(self, wanted: Filter, first: int = 0, stop: int | None = None) -> Iterator[list[int]]:
-        """Yield the numbers of the records that pass a filter, a list a slice, empty ones too: each is a chance to pause."""
-        flags: list[bool] = []
-        for base, spool, low, high in self._parts(first, self.next if stop is None else stop):
-            for begin in range(low, high, SLICE_RECORDS):
-                flags += [wanted.passes(shape) for shape in self._shapes[len(flags) :]]
-                part = spool.shapes[begin : min(begin + SLICE_RECORDS, high)]
-                yield [base + begin + i for i, shape in enumerate(part) if flags[shape]]
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The ranks that records came from so far, in order."""
+        return tuple(sorted({shape.rank for shape in self._shapes if shape.rank is not None}))
 
-    def search(self, pattern: re.Pattern[str], first: int = 0, stop: int | None = None) -> Iterator[list[int]]:
-        """Yield the numbers of the records in which a pattern is found, a list for every 64 KiB of text."""
-        lines = re.compile(pattern.pattern, pattern.flags | re.MULTILINE)
-        alone = re.search(r"\\[AZ]", pattern.pattern) is not None
-        for base, spool, low, high in self._parts(first, self.next if stop is None else stop):
-            while low < high:
-                end = min(spool.slice_end(low, SLICE_BYTES), high)
-                yield [base + i for i in _found(lines, spool, low, end, alone=alone)]
-                low = end
+    def repeated_by(self, number: int) -> tuple[int, ...]:
+        """The ranks that repeated a record, word for word and right away, in their order; () for none."""
+        return self._repeats.get(number, ())
+
+    def choose(self, wanted: Filter, first: int, stop: int) -> list[int]:
+        """Return the numbers of the records of a range that pass a filter; raises TooSlow."""
+        flags = [wanted.passes(shape) for shape in self._shapes]
+        chosen: list[int] = []
+        for base, spool, low, high in self._parts(first, stop):
+            if wanted.text is None:
+                chosen += [base + i for i, shape in enumerate(spool.shapes[low:high], low) if flags[shape]]
+            else:
+                held = {i for i, _ in _lines(wanted.text, spool, low, high)}
+                held |= {i for i in range(low, high) if self._shapes[spool.shapes[i]].kind is Kind.GAP}
+                chosen += [base + i for i in sorted(held) if flags[spool.shapes[i]]]
+        return chosen
+
+    def find(self, pattern: Pattern, wanted: Filter, first: int, stop: int) -> list[tuple[int, int]]:
+        """Return number and line of each line that holds a pattern, in the records of a range that pass a filter.
+
+        Raises:
+            TooSlow: the expression takes too long.
+        """
+        flags = [wanted.passes(shape) for shape in self._shapes]
+        found: list[tuple[int, int]] = []
+        for base, spool, low, high in self._parts(first, stop):
+            lines = [(i, line) for i, line in _lines(pattern, spool, low, high) if flags[spool.shapes[i]]]
+            if wanted.text is not None and lines:
+                chosen = set(self.choose(wanted, base + low, base + high))
+                lines = [(i, line) for i, line in lines if base + i in chosen]
+            found += [(base + i, line) for i, line in lines]
+        return found
+
+    def back(self, stop: int, size: int) -> int:
+        """Return the number from which the texts up to `stop` have about `size` bytes; one record at least."""
+        for base, spool in reversed(self._spools):
+            if base < stop:
+                return base + spool.slice_begin(min(stop - base, len(spool)), size)
+        return stop
+
+    def forth(self, first: int, size: int) -> int:
+        """Return the number up to which the texts from `first` on have about `size` bytes; one record at least."""
+        for base, spool in self._spools:
+            if first < base + len(spool):
+                return base + spool.slice_end(max(first - base, 0), size)
+        return self.next
+
+    def since(self, at: float, wanted: Filter) -> int | None:
+        """Return the first record that is not older than a moment, of those whose shape passes a filter; None: there is none."""
+        flags = [wanted.passes(shape) for shape in self._shapes]
+        for base, spool in self._spools:
+            for i, when in enumerate(spool.at):
+                if when >= at and flags[spool.shapes[i]]:
+                    return base + i
+        return None
 
     def next_grave(self, after: int, level: Level = Level.ERROR) -> int | None:
         """Return the first record beyond `after` that is at least so grave (WARNING at least), or None."""
@@ -148,7 +203,8 @@ class LogBuffer:
 
     def _append(self, records: Sequence[LogRecord]) -> None:
         texts = [record.text.encode() for record in records]
-        shapes = [self._number(record) for record in records]
+        leads = [self._fold.feed(record, self.next + i) for i, record in enumerate(records)]
+        shapes = [self._number(record, lead is not None) for record, lead in zip(records, leads, strict=True)]
         at, grave = [record.at for record in records], [record.level >= Level.WARNING for record in records]
         while True:
             try:
@@ -158,6 +214,10 @@ class LogBuffer:
                 if len(self._spools) < 2:
                     raise
                 self._drop()
+        for record, lead in zip(records, leads, strict=True):
+            if lead is not None and record.rank is not None:
+                self.repeats += 1
+                self._repeats[lead] = tuple(sorted({*self._repeats.get(lead, ()), record.rank}))
         self.next += len(records)
         self.levels.update(record.level for record in records)
 
@@ -170,10 +230,11 @@ class LogBuffer:
             self._spools.append((self.next, Spool()))
         return self._spools[-1][1]
 
-    def _number(self, record: LogRecord) -> int:
+    def _number(self, record: LogRecord, repeats: bool) -> int:
         shape = Shape(
             record.unit, record.level, record.kind, record.process, record.rank, record.pid, record.source,
             record.invocation, record.message_id, record.arrived, record.folded,
+            repeats,
         )  # fmt: skip
         number = self._numbers.get(shape)
         if number is None:
@@ -190,6 +251,7 @@ class LogBuffer:
         self.levels.subtract(self._shapes[shape].level for shape in spool.shapes)
         self.dropped += len(spool)
         self.first = base + len(spool)
+        self._repeats = {number: ranks for number, ranks in self._repeats.items() if number >= self.first}
         spool.close()
 
     def _parts(self, first: int, stop: int) -> Iterator[tuple[int, Spool, int, int]]:
@@ -207,24 +269,10 @@ def _record(seq: int, at: float, text: str, shape: Shape) -> LogRecord:
     )  # fmt: skip
 
 
-def _found(lines: re.Pattern[str], spool: Spool, low: int, high: int, *, alone: bool) -> list[int]:
-    """The numbers of the texts in which a pattern is found.
-
-    One search over many texts is several times as fast as one each; a match that runs over a text's end, or text in
-    which characters and bytes differ, is looked at alone.
-    """
-    blob = spool.blob(low, high)
-    if alone or not blob.isascii():
-        return [i for i, text in enumerate(spool.texts(low, high), low) if lines.search(text)]
-    text, begin = blob.decode(), spool.ends[low]
-    found: list[int] = []
-    place = 0
-    while match := lines.search(text, place):
-        i = bisect_right(spool.ends, begin + match.start(), low, high + 1) - 1
-        if i >= high:
-            break
-        start, end = spool.ends[i] - begin, spool.ends[i + 1] - begin - 1
-        if match.end() <= end or lines.search(text[start:end]):
-            found.append(i)
-        place = end + 1
-    return found
+def _lines(pattern: Pattern, spool: Spool, low: int, high: int) -> Iterator[tuple[int, int]]:
+    """The texts of a range that hold a pattern, by number and line."""
+    blob, begin, ends = spool.blob(low, high), spool.ends[low], spool.ends
+    for at in pattern.lines(blob):
+        i = bisect_right(ends, begin + at, low, high + 1) - 1
+        start = ends[i] - begin
+        yield i, blob.count(b"\n", start, at) if at > start else 0

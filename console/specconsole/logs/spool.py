@@ -67,6 +67,10 @@ class Spool:
         """Return the number up to which the texts from `first` on have about `size` bytes, one at least."""
         return min(max(bisect_left(self.ends, self.ends[first] + size), first + 1), len(self))
 
+    def slice_begin(self, stop: int, size: int) -> int:
+        """Return the number from which the texts up to `stop` have about `size` bytes, one at least."""
+        return max(min(bisect_left(self.ends, self.ends[stop] - size), stop - 1), 0) if stop else 0
+
     def close(self) -> None:
         """Give the disk back."""
         self._file.close()

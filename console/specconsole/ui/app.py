@@ -18,6 +18,7 @@ from specconsole.ui.fault import FaultLog
 from specconsole.ui.feeds import Feeds
 from specconsole.ui.gpu_rows import neighbour
 from specconsole.ui.local_time import LocalTime
+from specconsole.ui.log_reading import LogReading
 from specconsole.ui.palette import Commands
 from specconsole.ui.screens.bench import BenchScreen
 from specconsole.ui.screens.dashboard import DashboardScreen
@@ -25,6 +26,7 @@ from specconsole.ui.screens.doctor import DoctorScreen
 from specconsole.ui.screens.engine import EngineScreen
 from specconsole.ui.screens.gpu import GpuScreen
 from specconsole.ui.screens.live import LiveScreen
+from specconsole.ui.screens.log import LogScreen
 from specconsole.ui.screens.swap import SwapScreen
 from specconsole.ui.swapping import SwapApp
 from specconsole.ui.widgets.gpus import GpuChosen
@@ -62,7 +64,9 @@ class SpecConsole(SwapApp):
         zone: tzinfo | None = None,
     ) -> None:
         super().__init__(host, feeds, clock=clock, faults=FaultLog(state), stamp=LocalTime(zone), interval_s=interval_s)
-        self.add_mode("dashboard", lambda: self._bound(DashboardScreen(self.stamp)))
+        reading = LogReading()
+        self.add_mode("dashboard", lambda: self._bound(DashboardScreen(self.stamp, reading)))
+        self.add_mode("log", lambda: self._bound(LogScreen(self.stamp, reading)))
         self.add_mode("bench", lambda: self._bound(BenchScreen()))
         self.add_mode("doctor", lambda: self._bound(DoctorScreen()))
         self.add_mode("swap", lambda: self._bound(SwapScreen()))

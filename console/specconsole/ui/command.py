@@ -11,11 +11,13 @@ class Place(Enum):
     """Where a command works; the value says it in the help."""
 
     APP = "everywhere"
+    MAIN = "dashboard and log screen"
     DASHBOARD = "dashboard"
     UNITS = "units"
     GPUS = "GPUs"
     ENGINE = "engine"
     LOG = "log"
+    PROMPT = "line to type in"
     SHEET = "every page"
     BENCH = "benchmark"
     DOCTOR = "doctor"
@@ -27,11 +29,13 @@ class Place(Enum):
 
 AROUND: Mapping[Place, tuple[Place, ...]] = {
     Place.APP: (Place.APP,),
-    Place.DASHBOARD: (Place.DASHBOARD, Place.APP),
-    Place.UNITS: (Place.UNITS, Place.DASHBOARD, Place.APP),
-    Place.GPUS: (Place.GPUS, Place.DASHBOARD, Place.APP),
-    Place.ENGINE: (Place.ENGINE, Place.DASHBOARD, Place.APP),
-    Place.LOG: (Place.LOG, Place.DASHBOARD, Place.APP),
+    Place.MAIN: (Place.MAIN, Place.APP),
+    Place.DASHBOARD: (Place.DASHBOARD, Place.MAIN, Place.APP),
+    Place.UNITS: (Place.UNITS, Place.DASHBOARD, Place.MAIN, Place.APP),
+    Place.GPUS: (Place.GPUS, Place.DASHBOARD, Place.MAIN, Place.APP),
+    Place.ENGINE: (Place.ENGINE, Place.DASHBOARD, Place.MAIN, Place.APP),
+    Place.LOG: (Place.LOG, Place.DASHBOARD, Place.MAIN, Place.APP),
+    Place.PROMPT: (Place.PROMPT,),
     Place.SHEET: (Place.SHEET, Place.APP),
     Place.BENCH: (Place.BENCH, Place.SHEET, Place.APP),
     Place.DOCTOR: (Place.DOCTOR, Place.SHEET, Place.APP),

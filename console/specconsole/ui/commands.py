@@ -14,6 +14,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.theme", "t", "theme", "Next theme; it is remembered", "next_theme", footer=3),
     Command("link.retry", "r", "try again", "Ask a host that was lost or has refused us once more", "retry", footer=0),
     Command("screen.dashboard", "1", "dashboard", "Show the dashboard", "show('dashboard')", footer=5),
+    Command("screen.log", "2", "log", "Show the log on the whole screen", "show('log')", footer=5),
     Command("screen.bench", "3", "benchmark", "Show the last benchmark of this session", "show('bench')", footer=5),
     Command(
         "screen.doctor",
@@ -107,7 +108,15 @@ COMMANDS: tuple[Command, ...] = (
     Command("sheet.top", "g,home", "", "To the beginning", "edge(-1)", Place.SHEET),
     Command("pane.next", "tab", "panes", "Focus the next pane", "app.focus_next", Place.DASHBOARD, footer=2),
     Command("pane.previous", "shift+tab", "", "Focus the previous pane", "app.focus_previous", Place.DASHBOARD),
-    Command("pane.copy", "y", "copy", "Copy the text of the pane in focus", "copy_pane", Place.DASHBOARD, footer=4),
+    Command(
+        "pane.copy",
+        "y",
+        "copy",
+        "Copy the text of the pane in focus, or what the mouse has selected",
+        "copy_pane",
+        Place.MAIN,
+        footer=4,
+    ),
     Command(
         "probe.faster", "plus", "rate", "Sample the host faster, up to 10 Hz", "app.rate(1)", Place.DASHBOARD, footer=4
     ),
@@ -133,16 +142,93 @@ COMMANDS: tuple[Command, ...] = (
     Command("gpu.next", "l,right", "next", "The next GPU", "app.other_gpu(1)", Place.GPU, footer=1),
     Command("gpu.previous", "h,left", "previous", "The GPU before it", "app.other_gpu(-1)", Place.GPU, footer=1),
     Command(
-        "log.follow", "G,end", "follow", "Show the end of the log and follow it", "log_end", Place.DASHBOARD, footer=1
+        "log.search",
+        "slash",
+        "search",
+        "Search the log as you type; Enter keeps it, Esc drops it",
+        "log_ask('search')",
+        Place.MAIN,
+        footer=1,
     ),
-    Command("log.top", "g,home", "", "Show the oldest line that is held", "log_top", Place.DASHBOARD),
-    Command("log.pause", "space", "pause", "Stop following the log, or go on", "log_pause", Place.DASHBOARD, footer=1),
-    Command("log.error", "e", "error", "Go to the next error in the log", "log_error(1)", Place.DASHBOARD, footer=1),
-    Command("log.error_back", "E", "", "Go to the previous error in the log", "log_error(-1)", Place.DASHBOARD),
-    Command("log.down", "j,down", "", "One line down", "scroll(1)", Place.LOG),
-    Command("log.up", "k,up", "", "One line up", "scroll(-1)", Place.LOG),
+    Command("log.next_hit", "n", "next", "Go to the next hit", "log_hit(1)", Place.MAIN, footer=1),
+    Command("log.previous_hit", "N", "", "Go to the previous hit", "log_hit(-1)", Place.MAIN),
+    Command("log.clear", "escape", "clear", "Drop the search, then the filters", "log_clear", Place.MAIN, footer=1),
+    Command("log.follow", "G,end", "follow", "Show the end of the log and follow it", "log_end", Place.MAIN, footer=1),
+    Command("log.top", "g,home", "", "Show the oldest line that is held", "log_top", Place.MAIN),
+    Command("log.pause", "space", "pause", "Stop following the log, or go on", "log_pause", Place.MAIN, footer=2),
+    Command("log.error", "e", "error", "Go to the next error in the log", "log_error(1)", Place.MAIN, footer=1),
+    Command("log.error_back", "E", "", "Go to the previous error in the log", "log_error(-1)", Place.MAIN),
+    Command(
+        "log.details",
+        "enter",
+        "details",
+        "Show all that is known of the record under the cursor",
+        "details",
+        Place.LOG,
+        footer=3,
+    ),
+    Command(
+        "log.filter",
+        "f",
+        "filter",
+        "Show only records that hold a text",
+        "screen.log_ask('filter')",
+        Place.LOG,
+        footer=2,
+    ),
+    Command(
+        "log.level", "v", "level", "Show all, only warnings and errors, or only errors", "level", Place.LOG, footer=3
+    ),
+    Command(
+        "log.rank", "p", "rank", "Show only what one rank printed, then the next one", "rank(1)", Place.LOG, footer=4
+    ),
+    Command("log.rank_back", "P", "", "The same, from the last rank down", "rank(-1)", Place.LOG),
+    Command("log.unit", "u", "unit", "Show the log of another unit, then of all together", "unit", Place.LOG, footer=4),
+    Command("log.fold", "x", "", "Show each rank's line, or one for all that say the same", "fold", Place.LOG),
+    Command("log.wrap", "w", "wrap", "Wrap long lines, or cut them", "wrap", Place.LOG, footer=4),
+    Command(
+        "log.mark", "m", "mark", "Mark the record under the cursor, or take its mark away", "mark", Place.LOG, footer=5
+    ),
+    Command("log.next_mark", "apostrophe", "", "Go to the next mark", "find_mark(1)", Place.LOG),
+    Command("log.previous_mark", "quotation_mark", "", "Go to the previous mark", "find_mark(-1)", Place.LOG),
+    Command(
+        "log.time",
+        "at",
+        "time",
+        "Go to a time: 14:32, 10m ago, 2026-11-29 14:32",
+        "screen.log_ask('time')",
+        Place.LOG,
+        footer=4,
+    ),
+    Command(
+        "log.export",
+        "s",
+        "save",
+        "Write all that passes the filters to a file",
+        "screen.log_ask('save')",
+        Place.LOG,
+        footer=5,
+    ),
+    Command(
+        "log.down", "j,down", "", "One line down; the cursor moves, and at the edge the view", "step(1)", Place.LOG
+    ),
+    Command("log.up", "k,up", "", "One line up", "step(-1)", Place.LOG),
     Command("log.page_down", "pagedown", "", "One page down", "page(1)", Place.LOG),
     Command("log.page_up", "pageup", "", "One page up", "page(-1)", Place.LOG),
     Command("log.right", "l,right", "", "See more of long lines", "aside(1)", Place.LOG),
     Command("log.left", "h,left", "", "Back to the start of lines", "aside(-1)", Place.LOG),
+    Command(
+        "prompt.drop", "escape", "drop", "Close the line and forget what was typed", "drop", Place.PROMPT, footer=0
+    ),
+    Command(
+        "prompt.regex",
+        "ctrl+r",
+        "text or regex",
+        "Take what is typed for a regular expression, or for plain text",
+        "regex",
+        Place.PROMPT,
+        footer=0,
+    ),
+    Command("prompt.older", "up", "earlier", "What was typed here before", "older(1)", Place.PROMPT, footer=1),
+    Command("prompt.newer", "down", "", "What was typed here after that", "older(-1)", Place.PROMPT),
 )

@@ -17,6 +17,14 @@ class LocalTime:
         """HH:MM:SS, eight characters."""
         return self._second(int(at))
 
+    def full(self, at: float) -> str:
+        """Date, time with milliseconds, zone: 2026-11-29 14:32:01.123 +0100."""
+        try:
+            when = datetime.fromtimestamp(at, self.zone).astimezone(self.zone)
+        except (OverflowError, OSError, ValueError):
+            return "—"
+        return f"{when:%Y-%m-%d %H:%M:%S}.{when.microsecond // 1000:03} {when:%z}"
+
     def _write(self, second: int) -> str:
         try:
             return datetime.fromtimestamp(second, self.zone).strftime("%H:%M:%S")

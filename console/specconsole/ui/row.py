@@ -38,6 +38,10 @@ INKS = (
     "log-critical",
     "log-systemd",
     "log-gap",
+    "hit",
+    "hit-now",
+    "cursor",
+    "select",
 )
 """Every ink there is; each is a theme token of the same name, `$ink-NAME` (see `ui/theme.py`)."""
 

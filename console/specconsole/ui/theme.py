@@ -51,10 +51,23 @@ TOKENS: Mapping[str, str] = {
     "ink-log-critical": "error",
     "ink-log-systemd": "primary",
     "ink-log-gap": "warning",
+    "ink-hit": "warning",
+    "ink-hit-now": "accent",
+    "ink-cursor": "primary",
+    "ink-select": "secondary",
 }
 """Our own tokens, and the variable of any Textual theme that stands in where a theme does not set them."""
 
-_LOOKS = {"strong": "bold", "title": "bold", "key": "bold", "log-critical": "bold reverse"}
+_LOOKS = {
+    "strong": "bold",
+    "title": "bold",
+    "key": "bold",
+    "log-critical": "bold reverse",
+    "hit": "reverse",
+    "hit-now": "bold underline reverse",
+    "cursor": "reverse",
+    "select": "reverse",
+}
 """How inks look beyond their colour."""
 _FIELDS = {field.name for field in fields(Theme)} - {"name"}
 _COLOURS = _FIELDS - {"dark", "ansi", "luminosity_spread", "text_alpha", "variables"}

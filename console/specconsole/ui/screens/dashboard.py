@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from textual import events, getters
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.reactive import var
@@ -15,21 +15,16 @@ from specconsole.gpu.fault import Fault
 from specconsole.gpu.history import Trend
 from specconsole.gpu.sample import Fleet
 from specconsole.load.timeline import LoadTimeline
-from specconsole.logs.buffer import LogBuffer
 from specconsole.service.unit import Unit
 from specconsole.ui import keys
 from specconsole.ui.engine_rows import wanted
-from specconsole.ui.freshness import Feed
 from specconsole.ui.layout import plan
-from specconsole.ui.log_line import Stamp
-from specconsole.ui.screens.live import LiveScreen
+from specconsole.ui.screens.logging import LoggingScreen
 from specconsole.ui.unit_word import StateWord
 from specconsole.ui.widgets.engine import EnginePane
 from specconsole.ui.widgets.footer import Footer
 from specconsole.ui.widgets.gpus import GpusPane
 from specconsole.ui.widgets.load import LoadPane, leads
-from specconsole.ui.widgets.log import LogPane
-from specconsole.ui.widgets.pane import Pane
 from specconsole.ui.widgets.rows import Covered
 from specconsole.ui.widgets.units import UnitsPane
 
@@ -38,15 +33,13 @@ class Top(Container, Covered):
     """The upper panes: side by side, or one above the other."""
 
 
-class DashboardScreen(LiveScreen, inherit_bindings=False):
+class DashboardScreen(LoggingScreen, inherit_bindings=False):
     """All of a host at one glance. Its reactives are bound to the app's of the same name."""
 
     CSS_PATH = "dashboard.tcss"
-    BINDINGS: ClassVar = keys.bindings(keys.Place.DASHBOARD)
+    BINDINGS: ClassVar = keys.bindings(keys.Place.DASHBOARD, keys.Place.MAIN)
     AUTO_FOCUS = "LogPane"
 
-    feeds: var[dict[str, Feed]] = var({})
-    """The state of each source of data."""
     fleet: var[Fleet | None] = var(None)
     """The newest sample of the host."""
     history: var[Mapping[str, Trend]] = var({})
@@ -61,8 +54,6 @@ class DashboardScreen(LiveScreen, inherit_bindings=False):
     """Monotonic seconds of their last reading."""
     unit: var[Unit | None] = var(None)
     """The unit that runs."""
-    selected: var[str] = var("")
-    """The key of the selected unit."""
     server: var[tuple[str, StateWord] | None] = var(None)
     """The key of the unit whose engine is asked, and how that is."""
     engine: var[EngineSnapshot | None] = var(None)
@@ -71,18 +62,6 @@ class DashboardScreen(LiveScreen, inherit_bindings=False):
     """The present start of the running unit."""
     start_age: var[float | None] = var(None)
     """Seconds since that start began."""
-    buffer: var[LogBuffer | None] = var(None)
-    """The log of all units."""
-    log_end: var[int] = var(0)
-    """The number after the newest log record."""
-    last_lines: var[dict[str, float]] = var({})
-    """Monotonic seconds of the last log record of each unit."""
-
-    log_pane = getters.query_one(LogPane)
-
-    def __init__(self, stamp: Stamp) -> None:
-        super().__init__()
-        self._stamp = stamp
 
     def compose(self) -> ComposeResult:
         """Header, panes, footer."""
@@ -94,8 +73,7 @@ class DashboardScreen(LiveScreen, inherit_bindings=False):
             yield gpus.data_bind(me.link, me.feeds, me.now, me.fleet, me.history, me.faults, me.selected_gpu)
         yield LoadPane().data_bind(me.link, me.feeds, me.now, me.engine, me.unit, me.attempt, me.start_age)
         yield EnginePane().data_bind(me.link, me.feeds, me.now, me.engine, me.unit, me.attempt)
-        log = LogPane(self._stamp)
-        yield log.data_bind(me.link, me.feeds, me.now, me.buffer, me.selected, me.log_end, me.last_lines)
+        yield self.log_view()
         yield Footer()
 
     def on_mount(self) -> None:
@@ -132,28 +110,3 @@ class DashboardScreen(LiveScreen, inherit_bindings=False):
         if hidden.has_focus:
             shown.focus()
         hidden.display = False
-
-    def action_log_end(self) -> None:
-        """Follow the end of the log."""
-        self.log_pane.end()
-
-    def action_log_top(self) -> None:
-        """Show the oldest entry of the log."""
-        self.log_pane.top()
-
-    def action_log_pause(self) -> None:
-        """Hold the log, or follow it again."""
-        self.log_pane.pause()
-
-    def action_log_error(self, direction: int) -> None:
-        """Bring an error of the log into view."""
-        if not self.log_pane.find_error(direction):
-            said = "There is no later error in this log." if direction > 0 else "There is no earlier error in this log."
-            self.notify(said, markup=False)
-
-    def action_copy_pane(self) -> None:
-        """Copy the focused pane's text to the terminal's clipboard."""
-        pane = self.focused
-        if isinstance(pane, Pane):
-            self.app.copy_to_clipboard(pane.copy_text())
-            self.notify("The text of this pane is on the clipboard, where the terminal allows it.", markup=False)

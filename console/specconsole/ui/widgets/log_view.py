@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import lru_cache
 
 from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.message import Message
+from textual.selection import Selection
 from textual.strip import Strip
 
+from specconsole.logs.sweep import spot
 from specconsole.ui import log_line
-from specconsole.ui.log_window import Line, LogWindow
+from specconsole.ui.log_layout import widest
+from specconsole.ui.log_line import Look
+from specconsole.ui.log_reading import ASIDE, LogReading
+from specconsole.ui.log_window import Line
 from specconsole.ui.widgets.rows import Inked
 
 REPAINT_S = 0.05
 """The least time between two repaints caused by new lines."""
 POURING_S = 0.1
 """The same where each brings a whole new page: nobody reads that, and a slow link must carry it."""
-_ASIDE = 16
-"""Cells that one step to the side moves."""
 _WHEEL = 3
 """Lines that one notch of the wheel moves."""
+_TOLD = 32
+"""Slices of a search after which its count is shown anew."""
+MOST_COPIED = 100_000
+"""Rows; the terminal's clipboard takes less."""
 
 
 class LogView(Inked):
-    """A window over a log; `attach` gives it one, `wake` says that there may be new lines."""
+    """Draws what is read of a log; `wake` says that there may be new lines."""
 
     DEFAULT_CSS = "LogView { height: 1fr; width: 1fr; }"
 
@@ -35,26 +44,26 @@ class LogView(Inked):
             """Only the last one matters."""
             return isinstance(message, LogView.Moved)
 
-    def __init__(self, stamp: log_line.Stamp) -> None:
+    class Pointed(Message):
+        """A row was clicked twice."""
+
+    def __init__(self, reading: LogReading, stamp: log_line.Stamp) -> None:
         super().__init__()
-        self.window: LogWindow | None = None
-        self.aside = 0
+        self.reading = reading
         self._stamp = stamp
         self._lines: list[Line] = []
+        self._look = Look(1)
         self._strips: dict[int, Strip] = {}
         self._thumb = range(0)
         self._waiting = False
         self._missed = False
+        self._sweeping = False
         self._drawn = lru_cache(1024)(self._draw)
 
-    def attach(self, window: LogWindow | None) -> None:
-        """Show another log from now on, at its end."""
-        self.window = window
-        self._drawn.cache_clear()
-        if window is not None:
-            window.resize(self.size.height)
-            window.sync()
-        self._show()
+    @property
+    def lines(self) -> list[Line]:
+        """What is in view."""
+        return self._lines
 
     def wake(self) -> None:
         """Take in new lines now, or, when the last repaint was a moment ago, a moment later."""
@@ -62,10 +71,12 @@ class LogView(Inked):
             self._missed = True
             return
         self._waiting = True
-        before = self.window.end if self.window is not None else 0
-        if self.window is not None and self.window.sync():
+        window = self.reading.window
+        before = window.end if window is not None else 0
+        if self.reading.sync():
             self._show()
-        pours = self.window is not None and self.window.end - before >= self.size.height
+        self._sweep()
+        pours = window is not None and window.end - before >= self.size.height
         self.set_timer(POURING_S if pours else REPAINT_S, self._rested)
 
     def _rested(self) -> None:
@@ -74,32 +85,64 @@ class LogView(Inked):
             self._missed = False
             self.wake()
 
+    def _sweep(self) -> None:
+        """Go on with what is not done in slices between which keys are handled."""
+        if not self._sweeping and self.reading.unfinished:
+            self._sweeping = True
+            self.run_worker(self._go_on(), group="log sweep", exclusive=True)
+
+    async def _go_on(self) -> None:
+        try:
+            slices = 0
+            while self.reading.unfinished:
+                self.reading.advance()
+                slices += 1
+                if slices % _TOLD == 0:
+                    self._show()
+                await asyncio.sleep(0)
+        finally:
+            self._sweeping = False
+        self._show()
+
+    def again(self, *, reveal: bool = False) -> None:
+        """Draw anew after something was done with what is read; `reveal`: with the hit in view."""
+        if reveal:
+            self.reading.reveal(self._cells)
+        if self.size:
+            self.reading.fit(self._cells, self.size.height)
+        self._show()
+        self._sweep()
+
+    @property
+    def _cells(self) -> int:
+        """Cells of a row; the last one is the scroll bar's."""
+        return max(self.size.width - 1, 1)
+
     def move(self, lines: int) -> None:
         """Scroll by lines."""
-        if self.window is not None:
-            self.window.scroll(lines)
-            self._show()
+        if self.reading.window is not None:
+            self.reading.window.scroll(lines)
+            self.again()
 
     def move_aside(self, steps: int) -> None:
         """Scroll sideways; never past the end of the longest line in view."""
-        longest = max((log_line.widest(log_line.line_of(line.record, line.part)) for line in self._lines), default=0)
-        most = max(longest - max(self.size.width - log_line.HEAD - 10, 10), 0)
-        self.aside = min(max(self.aside + steps * _ASIDE, 0), -(-most // _ASIDE) * _ASIDE)
-        self._show()
-
-    def refresh_window(self) -> None:
-        """Draw again after something was done with the window itself."""
+        reading, look = self.reading, self._look
+        longest = max((widest(log_line.shown_text(line, look)) for line in self._lines), default=0)
+        most = 0 if reading.wrap else max(longest - max(look.room, 10), 0)
+        reading.aside = min(max(reading.aside + steps * ASIDE, 0), -(-most // ASIDE) * ASIDE)
         self._show()
 
     def _show(self) -> None:
-        self._lines = self.window.lines() if self.window is not None else []
+        window = self.reading.window
+        self._look = self.reading.look(self._cells)
+        self._lines = window.lines() if window is not None else []
         self._thumb = self._thumb_rows()
         self._strips.clear()
         self.refresh()
         self.post_message(self.Moved())
 
-    def _draw(self, line: Line, cells: int, aside: int) -> Strip:
-        return self.strip(log_line.draw(line.record, line.part, cells, aside, self._stamp), cells)
+    def _draw(self, line: Line, look: Look, hit: bool, selected: tuple[int, int] | None) -> Strip:
+        return self.strip(log_line.draw(line, look, self._stamp, hit=hit, selected=selected), look.cells)
 
     def line(self, y: int) -> Strip:
         """One line of the view, with its cell of the scroll bar; drawn once until the view changes."""
@@ -111,8 +154,22 @@ class LogView(Inked):
 
     def _text(self, y: int, cells: int) -> Strip:
         if y < len(self._lines):
-            return self._drawn(self._lines[y], cells, self.aside)
-        return self.strip((("  no entries yet", "muted"),) if y == 0 else (), cells)
+            line, selection = self._lines[y], self.text_selection
+            selected = None if selection is None else selection.get_span(spot(line.record.seq, line.part))
+            return self._drawn(line, self._look, self._is_hit(line), selected)
+        return self.strip(((self._nothing(), "muted"),) if y == 0 else (), cells)
+
+    def _nothing(self) -> str:
+        window = self.reading.window
+        if window is None or self.reading.choice.plain:
+            return "  no entries yet"
+        return "  nothing passes the filter" if window.sweep.complete else "  looking …"
+
+    def _is_hit(self, line: Line) -> bool:
+        search = self.reading.search
+        if search is None or search.at is None:
+            return False
+        return search.at == spot(line.record.seq, self._look.layout.row(line.record, line.part).line)
 
     def _bar_cell(self, y: int) -> tuple[str, str]:
         if not self._thumb:
@@ -121,8 +178,8 @@ class LogView(Inked):
 
     def _thumb_rows(self) -> range:
         """The rows of the scroll bar that stand for what is in view; none when all is in view."""
-        height = self.size.height
-        start, end = self.window.share(self._lines) if self.window is not None else (0.0, 1.0)
+        height, window = self.size.height, self.reading.window
+        start, end = window.share(self._lines) if window is not None else (0.0, 1.0)
         if end - start >= 1 or not height:
             return range(0)
         thumb = max(round((end - start) * height), 1)
@@ -133,11 +190,51 @@ class LogView(Inked):
         """The text in view, for copying."""
         return "\n".join(self.line(y).text[:-1].rstrip() for y in range(len(self._lines)))
 
-    def on_resize(self, event: events.Resize) -> None:
+    def render_line(self, y: int) -> Strip:
+        """One line, in which each text knows which characters of the log it is: what the mouse selects stays selected."""
+        strip = self.line(y)
+        if y >= len(self._lines):
+            return strip
+        line, at = self._lines[y], 0
+        key = spot(line.record.seq, line.part)
+        segments: list[Segment] = []
+        for segment in strip:
+            if at == self._look.head:
+                at += log_line.offset(line, self._look)
+            style = Style.from_meta({"offset": (at, key)})
+            segments.append(Segment(segment.text, (segment.style or Style.null()) + style))
+            at += len(segment.text)
+        return Strip(segments, strip.cell_length)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """What the mouse selected, also where it is not in view any more."""
+        window = self.reading.window
+        if window is None or selection.start is None or selection.end is None:
+            return (self.plain(), "\n")
+        rows: list[str] = []
+        for line in window.between(selection.start.y, selection.end.y, MOST_COPIED):
+            start, stop = selection.get_span(spot(line.record.seq, line.part)) or (0, 0)
+            text = log_line.full(line, self._look, self._stamp)
+            rows.append(text[start : len(text) if stop < 0 else stop].rstrip())
+        return ("\n".join(rows), "\n")
+
+    def selection_updated(self, selection: Selection | None) -> None:  # noqa: ARG002  drawing asks for it
+        """Draw what is selected."""
+        self._strips.clear()
+        self.refresh()
+
+    def on_resize(self, _event: events.Resize) -> None:
         """Keep the end, or the upper edge, in view."""
-        if self.window is not None:
-            self.window.resize(event.size.height)
-        self._show()
+        self.again()
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cursor where the mouse is; twice: show the record."""
+        if self.reading.window is None or event.y >= len(self._lines):
+            return
+        self.reading.window.point(event.y)
+        self.again()
+        if event.chain == 2:
+            self.post_message(self.Pointed())
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         """Let go of the end and look back."""
