@@ -20,6 +20,7 @@ VERBS: dict[str, str] = {
     "bench": "measure the running unit: time per token, acceptance, and what weakens the figures",
     "compare": "two benchmark runs side by side, and whether speculation pays",
     "breakeven": "when speculation pays, from plain numbers",
+    "bundle": "logs, samples, units, GPUs, doctor and history of a host in one archive, secrets masked",
     "explain": "what collected files mean: logs, metrics, streams, benchmarks, nvidia-smi, ps …",
     "watch": "follow a start until it is ready or has failed",
     "swap": "take a host from one unit to another, proven, with a way back",

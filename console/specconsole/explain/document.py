@@ -38,21 +38,22 @@ def document(report: Report) -> dict[str, object]:
     for item in fields(report):
         value = getattr(report, item.name)
         if value not in (None, (), ""):
-            body[item.name] = _plain(value)  # type: ignore[assignment]
+            body[item.name] = plain(value)  # type: ignore[assignment]
     return dict(body)
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
+    """What JSON has of a value, worked-out properties beside its fields."""
     if is_dataclass(value) and not isinstance(value, type):
         hidden = _HIDDEN.get(type(value), ())
         names = [item.name for item in fields(value) if item.name not in hidden]
-        return {name: _plain(getattr(value, name)) for name in (*names, *WORKED_OUT.get(type(value), ()))}
+        return {name: plain(getattr(value, name)) for name in (*names, *WORKED_OUT.get(type(value), ()))}
     if isinstance(value, Enum):
-        return _plain(value.value)
+        return plain(value.value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(_plain(key)): _plain(item) for key, item in value.items()}
+        return {str(plain(key)): plain(item) for key, item in value.items()}
     if isinstance(value, (set, frozenset)):
-        return sorted((_plain(item) for item in value), key=str)
-    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+        return sorted((plain(item) for item in value), key=str)
+    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value

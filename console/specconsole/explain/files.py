@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from specconsole.explain.archive import opened
 from specconsole.explain.judge import judge
 from specconsole.explain.kind import Kind
 from specconsole.explain.log import LogReader, LogReading
@@ -27,15 +28,16 @@ def explain(files: Iterator[tuple[str, BinaryIO]]) -> Report:
     """Read files, each as (name, open file), and judge them together."""
     readings = Readings()
     for name, file in files:
-        _read(readings, one_line(name, 200), file)
+        for inner, content in opened(name, file):
+            _read(readings, one_line(inner, 200), content)
     return judge(readings)
 
 
 def _read(readings: Readings, name: str, file: BinaryIO) -> None:
     head = file.read(HEAD)
     kind = recognise(head)
-    if kind is Kind.LOG:
-        readings.logs.append(_log(name, head, file))
+    if kind in (Kind.LOG, Kind.RECORDS):
+        readings.logs.append(_log(name, head, file, records=kind is Kind.RECORDS))
         readings.files.append(FileSeen(name, kind.value, kind.title))
         return
     rest = file.read(WHOLE) if len(head) == HEAD else b""
@@ -47,13 +49,16 @@ def _read(readings: Readings, name: str, file: BinaryIO) -> None:
     readings.files.append(FileSeen(name, kind.value, kind.title, one_line(said, 200)))
 
 
-def _log(name: str, head: bytes, file: BinaryIO) -> LogReading:
+def _log(name: str, head: bytes, file: BinaryIO, *, records: bool) -> LogReading:
     reader, paste = LogReader(name, year_in(head)), Paste(head)
     rest = b""
     piece = head
     while piece:
         *lines, rest = (rest + piece).split(b"\n")
-        reader.feed(paste.mend(lines))
+        if records:
+            reader.feed_records(lines)
+        else:
+            reader.feed(paste.mend(lines))
         if len(rest) > LONGEST:
             reader.feed(paste.mend([rest]))
             rest = b""

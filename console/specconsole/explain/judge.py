@@ -13,11 +13,13 @@ from specconsole.bench.sweep import Arm, Sweep
 from specconsole.engine.metrics import Scrape
 from specconsole.engine.scraped import scraped
 from specconsole.explain import gather, of_host, of_load, of_serving
+from specconsole.explain.attempt import Attempt
 from specconsole.explain.headline import headline
-from specconsole.explain.log import Attempt, LogReading
+from specconsole.explain.log import LogReading
 from specconsole.explain.readings import Readings
 from specconsole.explain.report import BenchSeen, Report, WindowSeen
 from specconsole.gpu import kernel
+from specconsole.load import gather as load_gather
 from specconsole.load import judge as load_judge
 from specconsole.load import stack
 from specconsole.load.clue import Clues
@@ -26,6 +28,8 @@ from specconsole.load.diagnose import Around, Ending, diagnose
 from specconsole.load.diagnosis import Diagnosis
 from specconsole.load.evidence import HostEvidence
 from specconsole.load.failure import Rank
+from specconsole.load.ledger import Ledger
+from specconsole.load.ledger import feed as feed_ledger
 from specconsole.load.phase import Phase
 from specconsole.load.verdict import Judgement
 from specconsole.logs.stamp import YEAR
@@ -66,7 +70,11 @@ def judge(readings: Readings) -> Report:
 
 def _main(logs: Sequence[LogReading]) -> LogReading | None:
     """The log that tells most of a start: by its phases, else the one with the most lines."""
-    return max(logs, key=lambda log: (len(log.last.timeline.spans), log.lines), default=None)
+    return max(
+        logs,
+        key=lambda log: (log.last_at if log.unit and log.last_at else 0.0, len(log.last.timeline.spans), log.lines),
+        default=None,
+    )
 
 
 def _with_load(report: Report, readings: Readings, main: LogReading) -> Report:
@@ -75,7 +83,9 @@ def _with_load(report: Report, readings: Readings, main: LogReading) -> Report:
     host = gather.of_host(readings)
     diagnosis = _diagnosis(main, readings)
     served = _serves(attempt)
-    evidence = _evidence(attempt, readings, host, collected, served=served or attempt.timeline.startup_at is not None)
+    evidence = _evidence(
+        attempt, main, readings, host, collected, served=served or attempt.timeline.startup_at is not None
+    )
     stopped = diagnosis is not None and diagnosis.name == STOPPED
     fails = diagnosis is not None and not stopped and diagnosis.name != "leftover_process"
     verdict = load_judge.judge(replace(evidence, diagnosis=diagnosis if fails else None))
@@ -110,6 +120,7 @@ def _only_gaps(main: LogReading, report: Report) -> bool:
 
 def _evidence(
     attempt: Attempt,
+    main: LogReading,
     readings: Readings,
     host: HostEvidence | None,
     now: float | None,
@@ -117,6 +128,8 @@ def _evidence(
     served: bool,
 ) -> Evidence:
     timeline, signs = attempt.timeline, attempt.signs
+    if readings.fleets:
+        return _sampled(attempt, main, readings, served=served)
     heard = [at for at in (timeline.moved_at, signs.last_at) if at]
     stalled = now - max(heard) if now is not None and heard and now >= max(heard) else None  # else the clocks differ
     window = host.window_s if host else None
@@ -136,6 +149,22 @@ def _evidence(
         machine=gather.machine(readings),
         stepping=stack.moved(stack.dumps(readings.dumps)),
     )
+
+
+def _sampled(attempt: Attempt, main: LogReading, readings: Readings, *, served: bool) -> Evidence:
+    """The evidence of a bundle, whose samples are those that the live console takes."""
+    ledger = Ledger(main.unit)
+    for fleet in readings.fleets:
+        ledger = feed_ledger(ledger, fleet)
+    evidence = load_gather.gather(
+        attempt.timeline,
+        attempt.signs,
+        ledger,
+        readings.fleets[-1].at,
+        running=attempt.signs.running,
+        machine=gather.machine(readings),
+    )
+    return replace(evidence, observed_s=None, serving=served, stepping=stack.moved(stack.dumps(readings.dumps)))
 
 
 def _without_log(readings: Readings) -> Evidence | None:
@@ -160,7 +189,7 @@ def _diagnosis(main: LogReading, readings: Readings) -> Diagnosis | None:
         phase = of_load.phase_of(previous) or phase
     elif not _failed(attempt):
         return None
-    ending = _ending(readings)
+    ending = _ending(readings, main.unit)
     if ending is None and main.starts > 2:
         ending = Ending(restarts=main.starts - 1)
     minor = {one.code for log in readings.logs for one in log.xids if not one.grave}
@@ -168,9 +197,13 @@ def _diagnosis(main: LogReading, readings: Readings) -> Diagnosis | None:
     return diagnose(replace(clues, found=tuple(found)), ending, _around(main, readings), phase)
 
 
-def _ending(readings: Readings) -> Ending | None:
-    """How the unit ended, by systemd; None where it did not, or no file tells."""
+def _ending(readings: Readings, name: str = "") -> Ending | None:
+    """How the unit ended, by systemd; None where it did not, or no file tells, or tells of several units."""
     units = [unit for unit in readings.units if unit.exact] or readings.units
+    if name:
+        units = [unit for unit in units if unit.name == name.rpartition("/")[2]]
+    elif len({unit.name for unit in units}) > 1:
+        return None
     unit = next((unit for unit in units if unit.failing or unit.active == "inactive"), None)
     if unit is None:
         return None
@@ -213,7 +246,9 @@ def _around(main: LogReading, readings: Readings) -> Around:
 def _comparison(readings: Readings) -> Sweep | None:
     """Configurations of a table or notes, else the servers of several logs."""
     arms: list[Arm] = list(readings.arms)
-    if not arms and len(readings.logs) > 1:
+    if (
+        not arms and len(readings.logs) > 1 and not any(log.unit for log in readings.logs)
+    ):  # a bundle's served what came
         arms = [arm for log in readings.logs if (arm := of_serving.arm(log)) is not None]
     if not arms and len(readings.benches) > 1:
         arms = [_arm(one, place) for place, one in enumerate(readings.benches)]

@@ -9,6 +9,9 @@ class Kind(Enum):
     """What a file holds, told by its content alone."""
 
     LOG = "log"
+    RECORDS = "records"
+    FRAMES = "frames"
+    BUNDLE = "bundle"
     METRICS = "metrics"
     HTTP = "http"
     STREAM = "stream"
@@ -50,6 +53,9 @@ class Kind(Enum):
 
 _TITLES = {
     Kind.LOG: "log",
+    Kind.RECORDS: "log of a bundle",
+    Kind.FRAMES: "samples of a host",
+    Kind.BUNDLE: "part of a bundle for people",
     Kind.METRICS: "scrape of /metrics",
     Kind.HTTP: "HTTP answer",
     Kind.STREAM: "captured stream of events",

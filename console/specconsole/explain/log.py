@@ -10,37 +10,29 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from specconsole.engine import statistics
 from specconsole.engine.statistics import SpecLine, StatsLine
+from specconsole.explain.attempt import UNIT, Attempt, begin, heard, starts_anew
 from specconsole.explain.paste import is_nothing
+from specconsole.explain.record import record_of
 from specconsole.explain.sieve import Sieve
 from specconsole.gpu.kernel import XidSeen, xid
-from specconsole.load import bar, clue, detail, feed, sign
+from specconsole.load import bar
 from specconsole.load.bar import Bar
-from specconsole.load.clue import Clue, Clues
-from specconsole.load.detail import Details
-from specconsole.load.phase import Expectation, Phase
-from specconsole.load.sign import Signs
-from specconsole.load.timeline import LoadTimeline
 from specconsole.logs import entry
 from specconsole.logs.entry import Entry, Owner
-from specconsole.logs.record import Kind, Level, LogRecord
+from specconsole.logs.record import Kind, LogRecord
 from specconsole.logs.refine import Refinery
 from specconsole.logs.stamp import Stamps
-from specconsole.logs.suppressed import Suppressed, suppressed
+from specconsole.logs.suppressed import Suppressed, dropped, suppressed
 from specconsole.text import strip_escapes
 
-UNIT = "log"
 _BATCH = 256
 _INTERVALS = 512
 """Lines of statistics of each kind that are kept: the last ones."""
 _JIT = "JIT compilation during inference"
-_BEGINS = re.compile(
-    r"vLLM (?:API )?server version \S|█ {2}version |# {2}version \S|^args: Namespace\(|^non-default args: \{"
-)
-_STARTED = re.compile(r"Start(?:ed|ing) (?!process|server|worker)\S")
 
 
 @dataclass(frozen=True)
@@ -55,27 +47,12 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Attempt:
-    """One start in a log."""
-
-    timeline: LoadTimeline
-    signs: Signs = field(default_factory=Signs)
-    clues: Clues = field(default_factory=Clues)
-    details: Details = field(default_factory=Details)
-    moved: int = 0
-    """The record that last showed it getting on."""
-    hurt: int = 0
-    """The record of the last clue of a failure that is none of PID 1's."""
-    notices: int = 0
-    """Notices that the engine waits for its workers, all of them."""
-    notice_engines: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class LogReading:
     """What one log says."""
 
     name: str
+    unit: str
+    """Of a bundle's log; "" for any other."""
     lines: int
     records: int
     attempts: tuple[Attempt, ...]
@@ -143,12 +120,14 @@ class LogReader:
 
     def __init__(self, name: str, year: int | None = None) -> None:
         self._name = name
+        self.unit = ""
+        """The unit of a bundle's log."""
         self._stamps = Stamps(year)
         self._refinery = Refinery(fold=False)
         self._sieve = Sieve()
         self._entries: list[Entry] = []
         self._where: deque[int] = deque()
-        self._attempts: deque[Attempt] = deque([_begin("")], maxlen=8)
+        self._attempts: deque[Attempt] = deque([begin("")], maxlen=8)
         self._starts = 1
         self._lines = self._records = 0
         self._intervals: deque[tuple[int, float | None, bytes]] = deque(maxlen=_INTERVALS)
@@ -176,15 +155,44 @@ class LogReader:
             elif any(words in line for words in _STATS):
                 self._intervals.append((self._lines, self._stamps.of(line), line))
 
+    def feed_records(self, lines: Iterable[bytes]) -> None:
+        """Take lines of a bundle's log, whose records are whole and have the host's own times."""
+        for line in lines:
+            self._lines += 1
+            if (record := record_of(line, self._lines)) is None:
+                continue
+            self.unit = self.unit or record.unit
+            if self._sieve.passes(self._lines, line):
+                self._take_record(record)
+
+    def _take_record(self, record: LogRecord) -> None:
+        self._stamps.first = record.at if self._stamps.first is None else self._stamps.first
+        self._stamps.last = record.at
+        self._hear(record.at)
+        text = record.text.encode(errors="replace")
+        self._notice(record.seq, record.at, text, text)
+        if (
+            record.kind is Kind.GAP
+            and record.source == "journald"
+            and (gap := dropped(record.text, record.unit, record.seq))
+        ):
+            self._gaps.append(gap)
+        self._records_in([replace(record, unit=UNIT)])
+
     def end(self) -> LogReading:
         """What it says, once all lines were fed."""
         for number, line in self._sieve.rest():
-            self._take(number, line)
+            record = record_of(line, number) if self.unit else None
+            if record is not None:
+                self._take_record(record)
+            else:
+                self._take(number, line)
         self._read()
         self._records_in(self._refinery.end())
         stamps = self._stamps
         return LogReading(
             self._name,
+            self.unit,
             self._lines,
             self._records,
             tuple(self._attempts),
@@ -212,6 +220,11 @@ class LogReader:
         if is_nothing(said):
             return
         said = self._owned(said)
+        self._notice(number, at, line, said)
+        self._entries.append(entry._replace(message=said) if entry.kind is Kind.LINE else entry)
+
+    def _notice(self, number: int, at: float | None, line: bytes, said: bytes) -> None:
+        """Keep what is told beside the start: gaps, errors of GPUs, statistics, compilations."""
         if len(self._gaps) < 64 and (gap := suppressed(line.decode(errors="replace"), number)):
             self._gaps.append(gap)
         if b"Xid" in said and len(self._xids) < 64 and (seen := xid(said.decode(errors="replace"))):
@@ -224,7 +237,6 @@ class LogReader:
             self._jit.append(number)
         if not self._localized and (found := _LOCAL.match(line)) and found[1].rstrip(b".") not in _ENGLISH:
             self._localized = True
-        self._entries.append(entry._replace(message=said) if entry.kind is Kind.LINE else entry)
 
     def _owned(self, line: bytes) -> bytes:
         """A bar's line with the process that stands on the line before it, by itself (up to 0.30.0 tqdm writes so)."""
@@ -253,13 +265,13 @@ class LogReader:
             if record.kind is Kind.BAR and (found := bar.parse(record.text, self._attempts[-1].timeline.facts.version)):
                 self._bar, self._bar_rank = found, record.rank
             now = self._attempts[-1]
-            if _starts_anew(now, record):
-                self._attempts.append(_begin(record.invocation))
+            if starts_anew(now, record):
+                self._attempts.append(begin(record.invocation))
                 self._starts += 1
                 now = self._attempts[-1]
             elif record.invocation and record.invocation != now.timeline.invocation:
                 now = replace(now, timeline=replace(now.timeline, invocation=record.invocation))
-            self._attempts[-1] = _heard(now, record)
+            self._attempts[-1] = heard(now, record)
 
 
 def _plain(line: bytes) -> bytes:
@@ -268,66 +280,6 @@ def _plain(line: bytes) -> bytes:
 
 def _same_shape(one: bytes, other: bytes) -> bool:
     return _DIGIT.sub(b"#", one) == _DIGIT.sub(b"#", other)
-
-
-def _begin(invocation: str) -> Attempt:
-    return Attempt(feed.begin(UNIT, invocation, None, Expectation(speculation_known=False)))
-
-
-def _starts_anew(now: Attempt, record: LogRecord) -> bool:
-    """A new start begins: another invocation, PID 1's word, or the first line of a server after it had got further."""
-    timeline = now.timeline
-    if record.invocation and timeline.invocation and record.invocation != timeline.invocation:
-        return True
-    if record.kind is Kind.BAR:
-        found = bar.parse(record.text)
-        served = timeline.startup_at is not None or timeline.phase is Phase.API
-        return served and found is not None and not found.complete
-    further = (
-        now.hurt > 0
-        or timeline.startup_at is not None
-        or any(s.phase.order > Phase.CONFIG.order for s in timeline.spans)
-    )
-    if record.kind is Kind.SYSTEMD:
-        return further and _STARTED.match(record.text) is not None
-    text = record.text[:400]
-    named = timeline.facts.version is not None or now.details.numbers.get("port") is not None
-    return further and _BEGINS.search(text) is not None and (now.hurt > 0 or not named or "version" in text)
-
-
-def _heard(now: Attempt, record: LogRecord) -> Attempt:
-    timeline = feed.feed(now.timeline, record)
-    signs = sign.read(now.signs, record)
-    clues = clue.read(now.clues, record)
-    moved, hurt = now.moved, now.hurt
-    if timeline.moved_at is not None and (
-        timeline.spans != now.timeline.spans or timeline.startup_at != now.timeline.startup_at
-    ):
-        moved = record.seq
-    if signs.stats_at is not None and signs.generating != now.signs.generating:
-        moved = record.seq
-    if clues.found != now.clues.found and any(_hard(found) for found in clues.found[-3:]):
-        hurt = record.seq
-    notices, engines = now.notices, now.notice_engines
-    if sign.NOTICE.search(record.text[:400]):
-        notices += 1
-        if (who := record.process or "") not in engines and len(engines) < 1024:
-            engines = (*engines, who)
-    return replace(
-        now,
-        timeline=timeline,
-        signs=signs,
-        clues=clues,
-        details=detail.read(now.details, record),
-        moved=moved,
-        hurt=hurt,
-        notices=notices,
-        notice_engines=engines,
-    )
-
-
-def _hard(found: Clue) -> bool:
-    return not found.system and (found.exception or found.level >= Level.ERROR or found.failure is not None)
 
 
 def _entry(line: bytes, at: float | None) -> Entry:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from specconsole.explain.log import Attempt, LogReading
+from specconsole.explain.attempt import Attempt
+from specconsole.explain.log import LogReading
 from specconsole.explain.report import Count, LoadSeen
 from specconsole.load import silence
 from specconsole.load.bar import Bar

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from specconsole.bench.stats import mean
+from specconsole.bench.stats import mean, quantile
 from specconsole.bench.sweep import Arm
 from specconsole.engine.statistics import INTERVAL_S, accepted_share
 from specconsole.explain.log import Interval, LogReading
@@ -76,7 +76,8 @@ def arm(reading: LogReading) -> Arm | None:
     busy = [p for p in serving.periods[serving.discard :] if p.stats and p.stats.generation_tok_s]
     if not busy:
         return None
-    rate = mean([p.stats.generation_tok_s or 0.0 for p in busy if p.stats]) or 0.0
+    # Intervals at the edges of a request are only partly busy: the median passes over them.
+    rate = quantile([p.stats.generation_tok_s or 0.0 for p in busy if p.stats], 0.5) or 0.0
     streams = mean([float(p.stats.running or 1) for p in busy if p.stats]) or 1.0
     specs = [p.spec for p in serving.periods if p.spec is not None and p.spec.drafted]
     counts = {

@@ -18,8 +18,9 @@ from specconsole.explain.kind import Kind
 from specconsole.explain.log import LogReading
 from specconsole.explain.report import FileSeen, HttpSeen
 from specconsole.explain.unit import Calls, UnitSeen
-from specconsole.gpu import printed
+from specconsole.gpu import printed, sample
 from specconsole.gpu.printed import Printed
+from specconsole.gpu.sample import Fleet
 
 
 @dataclass
@@ -28,6 +29,8 @@ class Readings:
 
     files: list[FileSeen] = field(default_factory=list)
     logs: list[LogReading] = field(default_factory=list)
+    fleets: list[Fleet] = field(default_factory=list)
+    """Samples of one host, oldest first."""
     scrapes: list[Scrape] = field(default_factory=list)
     http: list[HttpSeen] = field(default_factory=list)
     streams: list[Captured] = field(default_factory=list)
@@ -62,6 +65,26 @@ def take(readings: Readings, kind: Kind, text: str) -> str:
 
 
 Reader = Callable[[Readings, str], "str | None"]
+
+
+def _frames(readings: Readings, text: str) -> str | None:
+    bad = 0
+    for line in text.splitlines()[:10_000]:
+        fleet = _frame(line)
+        bad += fleet is None
+        readings.fleets += [fleet] if fleet else []
+    return f"{bad} lines are no samples" if bad else None
+
+
+def _frame(line: str) -> Fleet | None:
+    try:
+        return sample.parse(line)
+    except ValueError:
+        return None
+
+
+def _bundle(_readings: Readings, _text: str) -> str | None:
+    return "not judged again"
 
 
 def _metrics(readings: Readings, text: str) -> str | None:
@@ -173,6 +196,8 @@ def _calls(readings: Readings, text: str) -> None:
 
 
 _READERS: dict[Kind, Reader] = {
+    Kind.FRAMES: _frames,
+    Kind.BUNDLE: _bundle,
     Kind.METRICS: _metrics,
     Kind.HTTP: _http,
     Kind.STREAM: _stream,

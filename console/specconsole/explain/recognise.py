@@ -37,6 +37,9 @@ def _alone(pattern: str) -> Callable[[str], bool]:
 FORMS: tuple[tuple[Kind, Callable[[str], bool]], ...] = (
     (Kind.EMPTY, lambda text: not text.strip()),
     (Kind.HTTP, _form(r"\AHTTP/\d(?:\.\d)? \d{3}\b")),
+    (Kind.RECORDS, _form(r'\A\{"seq": ?\d+, ?"at": ?[\d.]+, ?"unit": ?"')),
+    (Kind.FRAMES, _all(r'\A\{', r'"gpus": ?\[', r'"mono": ?[\d.]+', r'"v": ?1\b')),
+    (Kind.BUNDLE, _form(r'\A\{\s*"bundle": ?\d')),
     (Kind.STREAM, _form(r'\A\s*\{"(?:t|at)": ?[\d.]+, ?"(?:raw|data)": ?"')),
     (Kind.CALLS, _all(r'\A\s*\{"argv": ?\[', r'"(?:stdout|rc|ms)": ?')),
     (Kind.RUN, _all(r"\A\s*\{", r'"schema": ?\d', r'"spec": ?\{', r'"results": ?\[')),

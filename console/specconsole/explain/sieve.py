@@ -37,7 +37,11 @@ class Sieve:
 
     def passes(self, number: int, line: bytes) -> bool:
         """Tell whether a line is to be read."""
-        begin = max(line.find(b'"MESSAGE"', 0, 4096), line.find(b'"log"', 0, 4096), 0) if line[:1] == b"{" else 0
+        begin = (
+            max(line.find(b'"MESSAGE"', 0, 4096), line.find(b'"log"', 0, 4096), line.find(b'"text"', 0, 4096), 0)
+            if line[:1] == b"{"
+            else 0
+        )
         shape = line[begin : begin + _LENGTH].translate(None, _VARIES)
         count = self._seen.get(shape, 0) + 1
         if count == 1 and len(self._seen) >= MOST:

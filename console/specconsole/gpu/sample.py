@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
 N = TypeVar("N", int, float)
@@ -226,6 +226,13 @@ def from_frame(frame: Mapping[str, Any]) -> Fleet:
         cost_s=frame.get("cost_s"),
         dropped=tuple(frame.get("dropped", ())),
     )
+
+
+def to_frame(fleet: Fleet) -> dict[str, Any]:
+    """The frame of a sample, as the probe writes one: `from_frame` reads it back."""
+    values = asdict(fleet)
+    values.update(v=1, t=values.pop("at"), host=values.pop("vitals"))
+    return values
 
 
 def _tree(item: Mapping[str, Any]) -> UnitTree:

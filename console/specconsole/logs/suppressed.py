@@ -15,6 +15,9 @@ _OBJECT = re.compile(r"OBJECT_SYSTEMD_(?:USER_)?UNIT\"?\s?[=:]\s?\"?(?P<unit>[\w
 _WRITER = re.compile(r"systemd-journald?\[|systemd-journald?\"|Suppressed \d+ messages|N_DROPPED")
 
 
+_TOLD = re.compile(r"^(?P<count>[\d,]{1,20}) lines? missing here")
+
+
 @dataclass(frozen=True)
 class Suppressed:
     """So many lines are missing here."""
@@ -37,3 +40,9 @@ def suppressed(text: str, line: int = 0) -> Suppressed | None:
         named = _OBJECT.search(text)
         return Suppressed(line, int(found["count"]), named["unit"] if named else None)
     return None
+
+
+def dropped(text: str, unit: str, line: int = 0) -> Suppressed | None:
+    """Read our own words for such a notice, which stand in records; None: they are none."""
+    found = _TOLD.match(text)
+    return Suppressed(line, int(found["count"].replace(",", "")), unit) if found else None

@@ -1,0 +1,208 @@
+"""All that a question about a host needs, read from it once: logs, samples, units, GPUs, metrics; nothing is changed there.
+
+Every text is masked before it is kept. What could not be read is named, and the rest is collected all the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from specconsole.clock import Clock
+from specconsole.engine.client import EngineClient
+from specconsole.errors import (
+    CommandFailed,
+    DeadlineExceeded,
+    HostError,
+    LinkLost,
+    LinkRefused,
+    NotPermitted,
+    NotRunning,
+)
+from specconsole.explain.document import plain
+from specconsole.explain.record import line_of
+from specconsole.gpu.control import ProbeControl
+from specconsole.gpu.follow import follow
+from specconsole.gpu.sample import Fleet, to_frame
+from specconsole.host.base import Host
+from specconsole.logs import journal
+from specconsole.logs.journal import Begin
+from specconsole.logs.redact import mask, mask_value
+from specconsole.logs.source import Source
+from specconsole.profile import Profile
+from specconsole.service import systemd
+from specconsole.service.discover import discover
+from specconsole.service.doctor import judge
+from specconsole.service.examine import examine
+from specconsole.service.unit import Unit
+from specconsole.stream import within
+
+SAMPLES_S = 20.0
+"""For so long the host is sampled: rates need 15 s at least."""
+INTERVAL_S = 2.0
+MOST_BYTES = 64 << 20
+"""Of one unit's log; the newest are kept, and what was left out is said."""
+SHOWN = (
+    *systemd.STATE,
+    *("Type", "TimeoutStartUSec", "TimeoutStopUSec", "Restart", "KillMode", "OOMPolicy", "Description", "FragmentPath"),
+)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be collected."""
+
+    since: float | None = None
+    """Seconds since the epoch by the host's clock; None: from the newest start of each unit on."""
+    seconds: float = SAMPLES_S
+
+
+Part = tuple[str, bytes]
+
+
+async def collect(
+    host: Host, profile: Profile | None, wanted: Wanted, clock: Clock, say: Callable[[str], None]
+) -> AsyncGenerator[Part, None]:
+    """Yield files as (name, content); `say` is told what goes on and what could not be read.
+
+    Raises:
+        LinkLost, LinkRefused: the link went.
+    """
+    units: tuple[Unit, ...] = ()
+    try:
+        units = await discover(host, profile)
+    except (LinkLost, LinkRefused):
+        raise
+    except HostError as error:
+        say(f"units cannot be read: {error}")
+    for unit in units:
+        say(f"log of {unit.key}")
+        if (content := await _log(host, unit, wanted, clock, say)) is not None:
+            yield f"log-{_plain(unit.key)}.jsonl", content
+        yield f"unit-{_plain(unit.key)}.txt", (await _state(host, unit)).encode()
+    say(f"{wanted.seconds:.0f} s of samples")
+    frames = await _samples(host, units, wanted.seconds, clock, say)
+    if frames:
+        yield "samples.jsonl", "".join(json.dumps(mask_value(to_frame(one))) + "\n" for one in frames).encode()
+    for unit in units:
+        if unit.state.running and (text := await _metrics(host, unit)) is not None:
+            yield f"metrics-{_plain(unit.key)}.prom", text.encode()
+    say("doctor")
+    async for part in _doctor(host, profile, clock, say):
+        yield part
+
+
+def _plain(name: str) -> str:
+    return "".join(character if character.isalnum() or character in "-_.@" else "_" for character in name)[:120]
+
+
+async def _log(host: Host, unit: Unit, wanted: Wanted, clock: Clock, say: Callable[[str], None]) -> bytes | None:
+    sources = [Source(unit.name, unit.manager, unit.serving.log_file)]
+    lines: list[bytes] = []
+    size = 0
+    try:
+        begin = Begin(since=wanted.since) if wanted.since is not None else await journal.last_start(host, sources)
+        async with aclosing(journal.read_all(host, sources, begin or Begin(), now=clock.now)) as batches:
+            async for batch in batches:
+                for record in batch:
+                    lines.append(line_of(record).encode(errors="replace") + b"\n")
+                    size += len(lines[-1])
+                if size > 2 * MOST_BYTES:
+                    size = _shorten(lines)
+    except (LinkLost, LinkRefused):
+        raise
+    except HostError as error:
+        say(f"the log of {unit.key} cannot be read: {error}")
+        return None
+    except NotRunning as error:
+        say(str(error))
+        return None
+    if size > MOST_BYTES:
+        _shorten(lines)
+        say(f"of the log of {unit.key} only the newest {MOST_BYTES >> 20} MiB were kept")
+    return b"".join(lines)
+
+
+def _shorten(lines: list[bytes]) -> int:
+    """Keep the newest lines."""
+    size, place = 0, len(lines)
+    while place and size + len(lines[place - 1]) <= MOST_BYTES:
+        place -= 1
+        size += len(lines[place])
+    del lines[:place]
+    return size
+
+
+async def _state(host: Host, unit: Unit) -> str:
+    """The unit's state as `systemctl show` prints it; what it was when the units were found, where that cannot be asked again."""
+    if unit.manager == "system":
+        try:
+            answer = await host.run(systemd.show(systemd.Manager(), [unit.name], SHOWN))
+        except (CommandFailed, DeadlineExceeded, NotPermitted):
+            answer = None
+        if answer is not None and answer.status == 0 and answer.text.strip():
+            return mask(answer.text)
+    state = unit.state
+    values = {
+        "Id": unit.name,
+        "LoadState": state.load,
+        "UnitFileState": state.enabled,
+        "ActiveState": state.active,
+        "SubState": state.sub,
+        "Result": state.result,
+        "MainPID": state.main_pid,
+        "NRestarts": state.restarts,
+        "ExecMainStatus": state.exit_status,
+        "Description": unit.description,
+    }
+    return mask("".join(f"{name}={value}\n" for name, value in values.items() if value is not None))
+
+
+async def _samples(
+    host: Host, units: Sequence[Unit], seconds: float, clock: Clock, say: Callable[[str], None]
+) -> list[Fleet]:
+    wish = {unit.key: unit.state.cgroup for unit in units if unit.state.running}
+    frames: list[Fleet] = []
+
+    async def take() -> None:
+        control = ProbeControl(INTERVAL_S, wish)
+        async with aclosing(follow(host, control=control, clock=clock)) as stream:
+            async for fleet in stream:
+                frames.append(fleet)
+                if fleet.mono - frames[0].mono >= seconds:
+                    return
+
+    try:
+        await within(seconds * 2 + 15, take())
+    except (LinkLost, LinkRefused):
+        raise
+    except (HostError, TimeoutError, DeadlineExceeded) as error:
+        say(f"samples ended early: {str(error) or 'the host did not answer in time'}")
+    return frames
+
+
+async def _metrics(host: Host, unit: Unit) -> str | None:
+    try:
+        async with EngineClient(host, unit.serving.endpoint) as client:
+            answer = await client.get("/metrics")
+    except (LinkLost, LinkRefused):
+        raise
+    except (HostError, NotRunning):
+        return None
+    return mask(answer.body.decode(errors="replace")) if answer.status == 200 else None
+
+
+async def _doctor(
+    host: Host, profile: Profile | None, clock: Clock, say: Callable[[str], None]
+) -> AsyncGenerator[Part, None]:
+    try:
+        checks = judge(await examine(host, profile, clock))
+    except (LinkLost, LinkRefused):
+        raise
+    except HostError as error:
+        say(f"doctor: {error}")
+        return
+    rows = [{name: plain(value) for name, value in vars(check).items()} for check in checks]
+    yield "doctor.json", (json.dumps(mask_value({"bundle": 1, "checks": rows}), indent=1) + "\n").encode()
