@@ -92,6 +92,14 @@ def duration(seconds: float | None) -> str:
     return f"{hours}:{minutes:02d}:{left:02d}" if hours else f"{minutes}:{left:02d}"
 
 
+def about(seconds: float | None) -> str:
+    """A span whose seconds do not matter once it is long: 0:41, 9:59, 38 min, 2 h 30, 3d 4h."""
+    if seconds is None or seconds < 600 or seconds >= 86400:
+        return duration(seconds)
+    minutes = int(seconds // 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d}"
+
+
 def age(seconds: float | None) -> str:
     """How old a reading is, short: 0.4 s, 12 s, 3 min, 2 h."""
     if seconds is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -100,3 +101,17 @@ def test_every_column_is_as_long_as_the_times(steps: list[tuple[set[int], float]
                 column = history.column(f"GPU-{index}", name)
                 assert not column or len(column) == len(history.times) <= length
     assert list(history.times) == sorted(history.times)
+
+
+def test_a_trend_has_a_point_for_five_samples_and_stands_still_between() -> None:
+    history = History(20)
+    for at in range(14):
+        history.add(fleet(gpu(0, util=at / 100), at=at))
+    assert history.trend(gpu(0)).util == pytest.approx((0.02, 0.07))
+    for at in range(14, 48):
+        history.add(fleet(gpu(0, util=None if 30 <= at < 35 else at / 100), at=at))
+    first, *others = history.trend(gpu(0)).util
+    assert first is None, "five samples that were not read"
+    assert others == pytest.approx([0.37, 0.42]), "whole points that are still held"
+    assert history.trend(gpu(1)).util == ()
+    assert len(history.trend(gpu(0)).memory) == 3

@@ -110,11 +110,11 @@ def test_unit_rows() -> None:
     ngram, base = rows(*units())
     assert ngram.startswith("● ngram    serving  ngram k=5")
     assert base.startswith("○ baseline stopped")
-    assert ngram.endswith("38:12")
+    assert ngram.endswith("38 min")
     assert rows(unit(), since=None)[0].rstrip().endswith("stopped")
     assert "3 restarts" in rows(unit(active="active", restarts=3))[0]
     assert "ngram k=5" not in rows(*units(), cells=31)[0]
-    assert rows(unit("a" * 80, "active"), cells=31)[0].endswith("… serving 38:12")
+    assert rows(unit("a" * 80, "active"), cells=31)[0].endswith("… serving 38 min")
 
 
 def test_the_engine_asked_is_of_an_active_unit_before_others() -> None:

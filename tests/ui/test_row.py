@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specconsole.ui.row import Row, apart, bar, cut, fill, fitting, plain, spark, width
+from specconsole.ui.row import Row, apart, bar, cut, fill, fitting, plain, spark, split, width
 from specconsole.ui.widgets.rows import changed_until
 
 TEXT = st.text(alphabet="ab 0é漢👍🏽\u0301", max_size=12)
@@ -78,3 +78,16 @@ def test_nothing_beyond_the_repaint_differs(old: Row, new: Row) -> None:
         assert inks[0][end:] == inks[1][end:]
     else:
         assert end <= max(width(old), width(new))
+
+
+@given(st.lists(st.tuples(st.text("ab é世🙂", max_size=9), st.just("text")), max_size=6), st.integers(0, 30))
+def test_a_split_row_is_the_same_in_two(runs: list[tuple[str, str]], cells: int) -> None:
+    left, right = split(runs, cells)
+    assert width(left) <= max(cells, 0)
+    assert width(left) + width(right) == width(runs)
+    if all(text.isascii() for text, _ in runs):
+        assert plain(left) + plain(right) == plain(runs)
+
+
+def test_a_wide_character_at_the_seam_becomes_blanks() -> None:
+    assert split((("a世b", "text"),), 2) == ((("a ", "text"),), ((" b", "text"),))

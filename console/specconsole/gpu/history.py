@@ -32,12 +32,14 @@ Column = tuple[float | None, ...]
 
 
 TREND = 64
-"""Samples of a trend: as many as the widest tile shows."""
+"""Points of a trend: as many as the widest tile shows."""
+POINT = 5
+"""Samples in a point. A curve that moves with every sample would be most of what an idle screen sends."""
 
 
 @dataclass(frozen=True)
 class Trend:
-    """What a tile shows of a GPU's past: the newest samples, 0 to 1, the oldest first; None where nothing was read."""
+    """What a tile shows of a GPU's past: means of five samples, 0 to 1, the oldest first; None where nothing was read."""
 
     util: Column = ()
     memory: Column = ()
@@ -57,6 +59,7 @@ class History:
         self._columns: dict[str, dict[str, deque[float | None]]] = {}
         self._gaps: deque[float] = deque(maxlen=_PACE)
         self._last: float | None = None
+        self._taken = 0
 
     @property
     def times(self) -> tuple[float, ...]:
@@ -69,12 +72,21 @@ class History:
         return () if columns is None else tuple(columns[name])
 
     def trend(self, gpu: Gpu) -> Trend:
-        """The newest samples of one GPU."""
+        """The newest whole points of one GPU."""
         columns = self._columns.get(key(gpu))
         if columns is None:
             return Trend()
-        skipped = max(len(self._times) - TREND, 0)
-        return Trend(*(tuple(islice(columns[name], skipped, None)) for name in ("util", "memory_share")))
+        return Trend(*(self._points(columns[name]) for name in ("util", "memory_share")))
+
+    def _points(self, values: deque[float | None]) -> Column:
+        """Points begin at whole multiples of their length since the first sample, so they stand still while they move."""
+        length = len(values)
+        ahead = self._taken - length  # samples that the ring has forgotten
+        begin = max(-(-ahead // POINT), (self._taken // POINT) - TREND)
+        return tuple(
+            _mean(list(islice(values, point * POINT - ahead, (point + 1) * POINT - ahead)))
+            for point in range(begin, self._taken // POINT)
+        )
 
     @property
     def pace_s(self) -> float | None:
@@ -103,6 +115,7 @@ class History:
             before = [None] * len(self._times)
             self._columns[name] = {column: deque(before, maxlen=self.length) for column in COLUMNS}
         self._times.append(at)
+        self._taken += 1
         for name, columns in self._columns.items():
             gpu = gpus.get(name)
             for column, values in columns.items():
@@ -112,3 +125,8 @@ class History:
 def _values(gpu: Gpu, fleet: Fleet) -> dict[str, float | None]:
     own = {name: getattr(gpu, name) for name in COLUMNS if name != "memory_share"}
     return {**own, "memory_share": view.memory(gpu, fleet).share}
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None

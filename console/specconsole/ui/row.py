@@ -96,6 +96,31 @@ def fill(row: Iterable[Run], cells: int, ink: str = "text") -> Row:
     return (*row, (" " * missing, ink))
 
 
+def split(row: Iterable[Run], cells: int) -> tuple[Row, Row]:
+    """A row in two: its first `cells` cells and the rest; a wide character at the seam becomes a blank on either side."""
+    left: list[Run] = []
+    right: list[Run] = []
+    room = cells
+    for text, ink in row:
+        size = cell_len(text)
+        if size <= room:
+            left.append((text, ink))
+        elif room <= 0:
+            right.append((text, ink))
+        else:
+            left.append((set_cell_size(text, room), ink))
+            right.append((_last(text, size - room), ink))
+        room -= size
+    return tuple(left), tuple(right)
+
+
+def _last(text: str, cells: int) -> str:
+    """The last `cells` cells of a text."""
+    while cell_len(text) > cells:
+        text = text[1:]
+    return " " * (cells - cell_len(text)) + text
+
+
 def apart(left: Iterable[Run], right: Iterable[Run], cells: int, between: str = " ", ink: str = "text") -> Row:
     """Put one row at the left edge and one at the right edge; where both do not fit, the left one is cut."""
     right = cut(right, cells)

@@ -17,6 +17,8 @@ HOT_C = 85.0
 AT_LIMIT = 0.98
 """Power at this share of its limit is marked."""
 _SPARK = 4
+_NUMBERS = 23
+"""Cells of the numbers that every form has."""
 _WIDE = 46
 """From so many cells on PCIe is told with its unit."""
 _SHORT = {"lost": "lost", "silent": "silent", "ecc": "ECC", "slowed": "slowed", "ghost": "only waits"}
@@ -50,36 +52,54 @@ def tile(card: Card, cells: int, rows: int) -> tuple[Row, ...]:
 
 
 def line(card: Card, cells: int) -> Row:
-    """Everything on one row; bar, curves and PCIe appear as room allows, and what is wrong stands in the bar's place."""
+    """Everything on one row: numbers first, then the bar and the curves, which stand still while the numbers change.
+
+    PCIe, bar and curves appear as room allows; what is wrong stands in the bar's place.
+    """
     gpu, mark = card.gpu, marks(card)
-    right: Row = ((" ", "text"), (watts(gpu), power_ink(gpu)), *temperature(gpu))
-    room = cells - 14 - width(right)  # less number, memory, percentage and a blank
+    room = cells - _NUMBERS
+    left: Row = (
+        index(card, bad=bool(mark) and room < 7),
+        (gib(card.memory), "text"),
+        (percent(gpu.util), util_ink(card)),
+        (" ", "text"),
+        (watts(gpu), power_ink(gpu)),
+        *temperature(gpu),
+    )
     if room >= 12 + 3 * _SPARK:
-        right = ((" ", "text"), (pcie(gpu), "muted"), *right)
+        left += ((" ", "text"), (pcie(gpu), "muted"))
         room -= 12
-    left: Row = (index(card, bad=bool(mark) and room < 6),)
     past = min(room // 4, 16) if room >= 6 * _SPARK else 0
-    if room - past >= 6:
+    if room - past >= 7:
         across = min((room - past) * (1 if past else 3) // (2 if past else 5), 24)
-        left += fill(mark, across) if mark else bar(card.memory.share, across, "gpu-memory", "gpu-free")
+        left += (
+            (" ", "text"),
+            *(fill(mark, across) if mark else bar(card.memory.share, across, "gpu-memory", "gpu-free")),
+        )
         room -= across + 1
-        left += ((" ", "text"),)
-    left += ((gib(card.memory), "text"),)
     if past:
         left += ((" ", "text"), (spark(card.trend.memory, past - 1), "gpu-memory"))
         room -= past
-    left += ((percent(gpu.util), util_ink(card)),)
     if room > _SPARK:
         left += ((" ", "text"), (spark(card.trend.util, room - 1), "gpu-util"))
-    return apart(left, right, cells)
+    return fill(left, cells)
 
 
 def activity(card: Card, cells: int) -> Row:
-    """What changes every second: utilisation and its curve, power against limit, temperature."""
+    """Utilisation, power against limit, temperature: they change every second, so the curve stands behind them.
+
+    A repaint of a line always begins at its left edge; the curve moves on only every few seconds.
+    """
     gpu = card.gpu
-    right: Row = (("  ", "text"), (power(gpu), power_ink(gpu)), *temperature(gpu))
-    left: Row = (index(card), (percent(gpu.util), util_ink(card)), (" ", "text"))
-    return apart((*left, (spark(card.trend.util, cells - width(left) - width(right)), "gpu-util")), right, cells)
+    left: Row = (
+        index(card),
+        (percent(gpu.util), util_ink(card)),
+        (" ", "text"),
+        (power(gpu), power_ink(gpu)),
+        *temperature(gpu),
+        ("  ", "text"),
+    )
+    return fill((*left, (spark(card.trend.util, cells - width(left)), "gpu-util")), cells)
 
 
 def memory(card: Card, cells: int, beside: Row) -> Row:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from textual.app import ComposeResult
+from textual.containers import Horizontal
 from textual.reactive import var
 
 from specconsole import text
 from specconsole.host.base import Link, LinkKind
 from specconsole.ui.freshness import whole
-from specconsole.ui.row import Row, Run, apart, fitting, width
-from specconsole.ui.widgets.rows import Rows
+from specconsole.ui.row import Row, Run, apart, fitting, split, width
+from specconsole.ui.widgets.rows import Covered, Rows
 
 READ_ONLY, READ_WRITE = "read-only", "read/write"
 """What may be done on the host, in a word; "" before it is known."""
@@ -81,10 +83,18 @@ def _tight(parts: list[tuple[int, Row]], room: int) -> Row:
     return whole_row if width(whole_row) <= room and len(joined) else joined
 
 
-class Header(Rows):
+_CLOCK = 10
+"""Cells at the right that are a widget of their own: a repaint begins at a widget's left edge, and the clock ticks."""
+
+
+class Header(Horizontal, Covered):
     """One row at the top of the screen."""
 
-    DEFAULT_CSS = "Header { height: 1; width: 1fr; background: $panel; }"
+    DEFAULT_CSS = """
+    Header { height: 1; width: 1fr; background: $panel; }
+    Header > .header--row { height: 1; width: 1fr; background: $panel; }
+    Header > .header--clock { height: 1; width: 10; background: $panel; }
+    """
 
     host_name: var[str] = var("")
     """What the user typed to get here."""
@@ -99,6 +109,11 @@ class Header(Rows):
     clock_text: var[str] = var("")
     """The time of day."""
 
+    def compose(self) -> ComposeResult:
+        """The row, and its last cells."""
+        yield Rows(classes="header--row")
+        yield Rows(classes="header--clock")
+
     def on_mount(self) -> None:
         """Draw whenever something changes."""
         for name in ("host_name", "rights", "link", "served", "now", "clock_text"):
@@ -110,17 +125,17 @@ class Header(Rows):
 
     def redraw(self) -> None:
         """Draw the row."""
-        if self.size:
-            self.show(
-                [
-                    header_row(
-                        self.host_name,
-                        self.link,
-                        self.served,
-                        rights=self.rights,
-                        clock=self.clock_text,
-                        now=self.now,
-                        cells=self.size.width,
-                    )
-                ]
-            )
+        if not self.size or not self.is_mounted:
+            return
+        cells = self.size.width
+        row = header_row(
+            self.host_name,
+            self.link,
+            self.served,
+            rights=self.rights,
+            clock=self.clock_text,
+            now=self.now,
+            cells=cells,
+        )
+        for rows, part in zip(self.query_children(Rows), split(row, cells - _CLOCK), strict=True):
+            rows.show([part])

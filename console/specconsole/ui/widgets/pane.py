@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import ClassVar
 
 from textual import events
@@ -41,6 +42,8 @@ class Pane(Vertical, Covered, can_focus=True):
     """The feed that its data comes from (a key of `feeds`)."""
     INPUTS: ClassVar[tuple[str, ...]] = ()
     """The reactives that its drawing depends on, beyond `link`, `feeds` and `now`."""
+    TICKS: ClassVar[bool] = False
+    """Its body changes as time passes, not only its title."""
 
     link: var[Link | None] = var(None)
     """The state of the link to the host."""
@@ -50,6 +53,8 @@ class Pane(Vertical, Covered, can_focus=True):
     """Monotonic seconds of the last tick of the app."""
 
     _due = False
+    _body_due = True
+    _drawn: Freshness | None = None
 
     def compose(self) -> ComposeResult:
         """A title and a body."""
@@ -62,8 +67,9 @@ class Pane(Vertical, Covered, can_focus=True):
 
     def on_mount(self) -> None:
         """Draw whenever something that is shown changes."""
-        for name in ("link", "now", "has_focus", *self.INPUTS):
+        for name in ("link", "has_focus", *self.INPUTS):
             self.watch(self, name, self.redraw)
+        self.watch(self, "now", self._tick)
         self.watch(self, "feeds", self._feeds_changed)
 
     def _feeds_changed(self, old: dict[str, Feed], new: dict[str, Feed]) -> None:
@@ -80,6 +86,15 @@ class Pane(Vertical, Covered, can_focus=True):
 
     def redraw(self) -> None:
         """Draw once, however many inputs changed together."""
+        self._body_due = True
+        self._soon()
+
+    def _tick(self) -> None:
+        """Only the age went on; what it says of the body is seen when it is drawn."""
+        self._body_due |= self.TICKS
+        self._soon()
+
+    def _soon(self) -> None:
         if not self._due:
             self._due = True
             self.call_later(self._draw)
@@ -91,7 +106,10 @@ class Pane(Vertical, Covered, can_focus=True):
         fresh = self.freshness()
         head = title(self.NAME, self.summary(fresh), fresh, self.size.width, focused=self.has_focus)
         self.query_one(".pane--title", Rows).show([head])
-        self.draw(fresh)
+        judged = replace(fresh, age_s=None)
+        if self._body_due or judged != self._drawn:
+            self._body_due, self._drawn = False, judged
+            self.draw(fresh)
 
     def freshness(self) -> Freshness:
         """How old this pane's data is."""

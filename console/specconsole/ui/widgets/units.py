@@ -32,8 +32,10 @@ class Entry:
 
     @property
     def time(self) -> str:
-        """The time in this state; of a unit that never ran nothing."""
-        return "" if self.since_s is None else text.duration(self.since_s)
+        """The time in this state; of a unit that never ran nothing. Where it rests, seconds are told for ten minutes only."""
+        if self.since_s is None:
+            return ""
+        return text.duration(self.since_s) if self.said.ink == "busy" else text.about(self.since_s)
 
 
 def unit_rows(entries: Sequence[Entry], cells: int) -> list[Row]:
@@ -76,6 +78,7 @@ class UnitsPane(Pane):
     NAME = "units"
     FEED = "units"
     INPUTS = ("units", "units_at", "selected", "server")
+    TICKS = True
     BINDINGS: ClassVar = keys.bindings(keys.Place.UNITS)
 
     units: var[tuple[Unit, ...]] = var(())
