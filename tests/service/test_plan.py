@@ -160,6 +160,7 @@ def test_holders_are_added_up_over_their_gpus() -> None:
     assert (found[7].gpus, found[7].memory, found[7].orphan) == ((0, 1), 11, False)
     assert 8 not in found, "it is of the unit that is stopped"
     assert (found[9].memory, found[9].orphan) == (None, True)
+    assert 7 not in {one.pid for one in prepare.holders(replace(seen, own=[7]), set())}, "of the unit's container"
 
 
 def test_sides_are_a_value() -> None:

@@ -19,14 +19,22 @@ PROGRAMS = ("docker", "podman", "nerdctl")
 Call = Callable[[Sequence[str], float, Any], Tuple[int, str, str]]
 
 
+def whole(cgroup: str, boxed: bool) -> List[Process]:
+    """A unit's processes: of its cgroup, and of the container that it runs where it is one that does."""
+    own = of_cgroup(cgroup)
+    known = {one.identity for one in own}
+    return own + [one for one in (of_unit(own) if boxed else []) if one.identity not in known]
+
+
 def of_unit(own: Sequence[Process], run: Call = call) -> List[Process]:
     """The processes of the container that one of these processes runs; [] where none can be told."""
     for one in own:
         argv = _argv(one.pid)
-        program = os.path.basename(argv[0]) if argv else ""
-        if program in PROGRAMS and "run" in argv:
+        # Behind an interpreter, too: podman's docker is a script.
+        program = next((word for word in argv[:3] if os.path.basename(word) in PROGRAMS), "")
+        if program and "run" in argv:
             ident = identity(argv)
-            pid = main_pid(argv[0], ident, run) if ident else None
+            pid = main_pid(program, ident, run) if ident else None
             if pid:
                 return tree(pid)
     return []

@@ -14,10 +14,10 @@ from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 from specconsole.remote.probe_gpu import Gpus
 from specconsole.remote.probe_unit import unit_of
-from specconsole.remote.swap_container import of_unit as of_container
+from specconsole.remote.swap_container import whole
 from specconsole.remote.swap_engine import Engine
 from specconsole.remote.swap_judge import Entry
-from specconsole.remote.swap_process import Process, of_cgroup
+from specconsole.remote.swap_process import Process
 from specconsole.remote.swap_record import Record, Story, fold, masked
 from specconsole.remote.swap_shm import Key
 from specconsole.remote.swap_unit import Ref, State, SystemctlFailed, Systemd
@@ -214,10 +214,7 @@ class Run:
     def processes(self, unit: Dict[str, Any], state: Optional[State] = None) -> List[Process]:
         """A unit's processes: of its cgroup, and of its container where it runs one."""
         state = state or self.show(unit)
-        own = of_cgroup(state.cgroup)
-        inside = of_container(own) if unit.get("container") else []
-        known = {one.identity for one in own}
-        return own + [one for one in inside if one.identity not in known]
+        return whole(state.cgroup, bool(unit.get("container")))
 
     def read_gpus(self) -> List[Dict[str, Any]]:
         """A row a GPU with the processes on it, which never waits for a driver for ever; [] without a driver."""

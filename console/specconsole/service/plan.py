@@ -147,10 +147,10 @@ class Plan:
         return {
             "action": self.action,
             "boot": self.boot,
-            "target": self._unit(self.target),
-            "stops": [self._unit(unit) for unit in self.sides.stops],
-            "back_to": self._unit(back_to) if back_to and self.choices.rollback else None,
-            "others": [self._unit(unit) for unit in self.sides.others],
+            "target": unit_json(self.target, self.users),
+            "stops": [unit_json(unit, self.users) for unit in self.sides.stops],
+            "back_to": unit_json(back_to, self.users) if back_to and self.choices.rollback else None,
+            "others": [unit_json(unit, self.users) for unit in self.sides.others],
             "drain_s": self.choices.drain_s,
             "at_deadline": self.choices.at_deadline,
             "rollback": self.choices.rollback,
@@ -160,31 +160,28 @@ class Plan:
             **({"hold": dict(self.choices.hold)} if self.choices.hold else {}),
         }
 
-    def _unit(self, unit: Unit) -> dict[str, Any]:
-        serving = unit.serving
-        user = unit.manager.removeprefix("user:") if unit.manager != "system" else ""
-        uid, gid = self.users.get(user, (0, 0))
-        endpoint = serving.endpoint
-        return {
-            "name": unit.name,
-            "key": unit.key,
-            "user": user,
-            "uid": uid,
-            "gid": gid,
-            "label": unit.label,
-            "endpoint": {
-                "port": endpoint.port,
-                "address": endpoint.address,
-                "uds": endpoint.uds,
-                "tls": endpoint.tls,
-            },
-            "served": list(serving.served_names),
-            "speculates": {Role.VARIANT: True, Role.BASELINE: False}.get(unit.role),
-            "utilization": utilization(serving.argv),
-            "log_file": serving.log_file,
-            "container": serving.image is not None,
-            "seen": {"up": unit.state.running, "invocation": unit.state.invocation if unit.state.running else ""},
-        }
+
+def unit_json(unit: Unit, users: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
+    """A unit as the host is told of it; `users`: uid and gid of the owners of user managers."""
+    serving = unit.serving
+    user = unit.manager.removeprefix("user:") if unit.manager != "system" else ""
+    uid, gid = users.get(user, (0, 0))
+    endpoint = serving.endpoint
+    return {
+        "name": unit.name,
+        "key": unit.key,
+        "user": user,
+        "uid": uid,
+        "gid": gid,
+        "label": unit.label,
+        "endpoint": {"port": endpoint.port, "address": endpoint.address, "uds": endpoint.uds, "tls": endpoint.tls},
+        "served": list(serving.served_names),
+        "speculates": {Role.VARIANT: True, Role.BASELINE: False}.get(unit.role),
+        "utilization": utilization(serving.argv),
+        "log_file": serving.log_file,
+        "container": serving.image is not None,
+        "seen": {"up": unit.state.running, "invocation": unit.state.invocation if unit.state.running else ""},
+    }
 
 
 def utilization(argv: Sequence[str]) -> float | None:

@@ -19,7 +19,7 @@ from specconsole.history.memory import Memory
 from specconsole.host.base import Host, Program
 from specconsole.remote.swap_shm import SHM
 from specconsole.service import account, systemd
-from specconsole.service.plan import Choices, Holder, Plan, Sides, sides
+from specconsole.service.plan import Choices, Holder, Plan, Sides, sides, unit_json
 from specconsole.service.systemd import Block, Manager, user_manager
 from specconsole.service.unit import Unit
 from specconsole.stream import whole_lines, within
@@ -41,6 +41,8 @@ class Look:
 
     boot: str = ""
     gpus: Sequence[Mapping[str, Any]] | None = None
+    own: Sequence[int] = ()
+    """Pids of the units that are to be stopped, those of their containers too."""
     strays: Sequence[Mapping[str, Any]] = ()
     shm_free: int | None = None
     record_free: int | None = None
@@ -67,8 +69,11 @@ async def plan(
     choices = choices or Choices()
     facts = await host.up()
     chosen = sides(units, target, action, choices.return_to)
-    seen, requests, settings, users = await asyncio.gather(
-        look(host), in_flight(host, chosen.stops, api_key), _settings(host, target), _users(host, units)
+    users = await _users(host, units)
+    seen, requests, settings = await asyncio.gather(
+        look(host, [unit_json(unit, users) for unit in chosen.stops]),
+        in_flight(host, chosen.stops, api_key),
+        _settings(host, target, users),
     )
     own = {unit.name for unit in chosen.stops}
     back = chosen.back_to
@@ -91,10 +96,13 @@ async def plan(
     )
 
 
-async def look(host: Host) -> Look:
-    """Look at what systemctl does not tell; what the host cannot say stays unknown. Raises LinkLost."""
+async def look(host: Host, stops: Sequence[Mapping[str, Any]] = ()) -> Look:
+    """Look at what systemctl does not tell; what the host cannot say stays unknown. Raises LinkLost.
+
+    `stops`: the units that are to be stopped, as the plan's JSON has them.
+    """
     try:
-        said = await within(LOOK_S, told(host, Program("swap_look")))
+        said = await within(LOOK_S, told(host, Program("swap_look", {"units": list(stops)})))
     except (CommandFailed, DeadlineExceeded, asyncio.TimeoutError):
         return Look()
     seen = said[0] if said else {}
@@ -135,8 +143,7 @@ async def _requests(host: Host, unit: Unit, api_key: ApiKey | None) -> int | Non
     return None if running is None else int(running + (waiting or 0))
 
 
-async def _settings(host: Host, target: Unit) -> Block:
-    users = await _users(host, [target])
+async def _settings(host: Host, target: Unit, users: Mapping[str, tuple[int, int]]) -> Block:
     try:
         done = await host.run(systemd.show(manager_of(target, users), [target.name], SETTINGS))
     except (CommandFailed, DeadlineExceeded):
@@ -174,7 +181,7 @@ def holders(seen: Look, own: set[str]) -> tuple[Holder, ...]:
     for row in seen.gpus or ():
         for one in row.get("processes") or ():
             pid = int(one["pid"])
-            if one.get("unit") in own and pid not in strays:
+            if (pid in seen.own or one.get("unit") in own) and pid not in strays:
                 continue
             before = found.get(pid)
             gpus = (*(before.gpus if before else ()), int(row["index"]))
