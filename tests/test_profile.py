@@ -9,7 +9,7 @@ import pytest
 
 from specconsole import profile, resources, settings, toml
 from specconsole.errors import ConfigError
-from specconsole.profile import KeySource, UnitProfile
+from specconsole.profile import KeySource, Swaps, UnitProfile
 
 FULL = """\
 description = "two units"
@@ -36,6 +36,12 @@ load_minutes = [25, 90]
 
 [bench]
 prompts = "~/mine.jsonl"
+
+[swap]
+drain_s = 60
+at_deadline = "give-up"
+rollback = false
+before = ["/usr/local/bin/lb", "drain"]
 """
 
 
@@ -58,6 +64,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert (found.prompts, found.description) == ("~/mine.jsonl", "two units")
     assert found.unit("n gram") == found.units[1]
     assert found.unit("x") is None
+    assert found.swap == Swaps(60, "give-up", False, ("/usr/local/bin/lb", "drain"))
 
 
 def test_an_empty_file_is_a_profile_that_says_nothing(tmp_path: Path) -> None:
@@ -155,7 +162,7 @@ def test_the_user_s_profile_hides_a_shipped_one_and_a_wrong_one_is_said(own_home
     own_profile(own_home, "other", "hots = []")
     with pytest.raises(ConfigError, match=r"other\.toml, line 1"):
         profile.for_host("gpu-1")
-    with pytest.raises(ConfigError, match="Known are kimi-k25-8x-rtx-pro-6000, minimal, other"):
+    with pytest.raises(ConfigError, match="Known are eagle3-8x-rtx-pro-6000, kimi-k25-8x-rtx-pro-6000, minimal, other"):
         profile.named("nope")
 
 
@@ -196,3 +203,17 @@ def test_the_smallest_profile_shows_all_there_is_to_say(tmp_path: Path) -> None:
     assert found.expect.load_minutes
     assert found.prompts != "default"
     assert found.units[0].port
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('at_deadline = "stop"', "one of go, give-up"),
+        ("drain_s = -1", "must be a number above 0"),
+        ('before = ["lb", "drain"]', "path of a program on the host"),
+        ("drain = 3", 'Did you mean "drain_s"'),
+    ],
+)
+def test_what_is_wrong_about_swaps_is_said(tmp_path: Path, line: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        profile.load(write(tmp_path, f"[swap]\n{line}\n"))

@@ -27,7 +27,8 @@ VERBS: dict[str, str] = {
     "stop": "stop a unit and see that nothing of it is left",
     "start": "start a unit and prove that it serves",
     "restart": "stop a unit, start it again, and prove that it serves",
-    "history": "loads and benchmark runs that this machine remembers",
+    "history": "loads, benchmark runs and swaps that this machine remembers",
+    "profile": "descriptions of deployments: list, show, validate",
     "doctor": "what the console can and cannot do on a host, and why",
 }
 """Name and one line of help; the module is `specconsole.verb.NAME`, with `configure(parser)` and `run(args) -> int`."""

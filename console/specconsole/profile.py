@@ -60,6 +60,21 @@ class Expectations:
 
 
 @dataclass(frozen=True)
+class Swaps:
+    """How this deployment is swapped; None: as the program would by itself."""
+
+    drain_s: float | None = None
+    """How long to wait for a moment without requests."""
+    at_deadline: str | None = None
+    """go or give-up, with requests still in flight then."""
+    rollback: bool | None = None
+    before: tuple[str, ...] = ()
+    """A command of the host, without a shell, run as root before the drain; it failed: nothing is changed."""
+    after: tuple[str, ...] = ()
+    """The same once a unit serves again, the new one or the old one."""
+
+
+@dataclass(frozen=True)
 class Profile:
     """One file."""
 
@@ -71,6 +86,7 @@ class Profile:
     expect: Expectations = Expectations()
     prompts: str = "default"
     """The prompt set of benchmarks: default, or a file's path."""
+    swap: Swaps = Swaps()
     description: str = ""
     source: str = ""
     """The file it was read from."""
@@ -123,7 +139,7 @@ def _without_port(name: str) -> str:
 
 def _profile(file: toml.File) -> Profile:
     top = file.content
-    file.only(top, ("description", "hosts", "units", "api_key", "expect", "bench"))
+    file.only(top, ("description", "hosts", "units", "api_key", "expect", "bench", "swap"))
     bench = file.get(top, "bench", "table", default={})
     file.only(bench, ("prompts",), ("bench",))
     return Profile(
@@ -133,6 +149,7 @@ def _profile(file: toml.File) -> Profile:
         api_key=_key(file, file.get(top, "api_key", "table")),
         expect=_expect(file, file.get(top, "expect", "table", default={})),
         prompts=file.get(bench, "prompts", "text", ("bench",), "default"),
+        swap=_swap(file, file.get(top, "swap", "table", default={})),
         description=file.get(top, "description", "text", default=""),
         source=file.name,
     )
@@ -166,6 +183,20 @@ def _key(file: toml.File, table: Mapping[str, Any] | None) -> KeySource | None:
     if bool(command) == bool(env):
         raise file.wrong(("api_key",), '[api_key] needs either "command" or "env".')
     return KeySource(tuple(command), env)
+
+
+def _swap(file: toml.File, table: Mapping[str, Any]) -> Swaps:
+    path = ("swap",)
+    file.only(table, ("drain_s", "at_deadline", "rollback", "before", "after"), path)
+    drain_s = file.get(table, "drain_s", "number", path)
+    hooks = {name: tuple(file.get(table, name, "texts", path, [])) for name in ("before", "after")}
+    for name, argv in hooks.items():
+        if argv and not argv[0].startswith("/"):
+            raise file.wrong(
+                (*path, name), f'"{name}" must begin with the path of a program on the host, not {argv[0]!r}.'
+            )
+    at_deadline = file.one_of(table, "at_deadline", ("go", "give-up"), path)
+    return Swaps(drain_s, at_deadline, file.get(table, "rollback", "yes", path), **hooks)
 
 
 def _expect(file: toml.File, table: Mapping[str, Any]) -> Expectations:

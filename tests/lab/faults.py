@@ -109,7 +109,9 @@ def ready(host: LabHost) -> LabHost:
         f"systemctl stop {NGRAM} specconsole-swap 2>/dev/null; systemctl reset-failed; rm -f {RECORD}", check=False
     )
     # The stub's files outlive a reboot, which no GPU memory does, and a pid in their name may be somebody else's by now.
-    mine = "for f in /var/lib/fakegpu/*/procs/[0-9]*; do grep -q ^VLLM /proc/${f##*/}/comm 2>/dev/null || rm -f $f; done"
+    mine = (
+        "for f in /var/lib/fakegpu/*/procs/[0-9]*; do grep -q ^VLLM /proc/${f##*/}/comm 2>/dev/null || rm -f $f; done"
+    )
     host.run(mine)
     host.run(
         f"systemctl enable -q {BASELINE} stage {BYSTANDER} 2>/dev/null; systemctl start stage {BYSTANDER} {BASELINE}"

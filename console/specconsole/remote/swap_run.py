@@ -23,6 +23,7 @@ from specconsole.remote.swap_shm import Key
 from specconsole.remote.swap_unit import Ref, State, SystemctlFailed, Systemd
 
 TICK_S = 1.0
+HOOK_S = 60.0
 DRIVER_S = 10.0
 """How long one reading of the GPUs waits for the driver."""
 
@@ -92,6 +93,8 @@ class Run:
         self._orders = 0
         self.cancelled = False
         self.answers: Dict[str, str] = {}
+        self.hooked = ""
+        """The command of the plan that was run last: before or after."""
 
     # -- what the plan says --
 
@@ -208,6 +211,19 @@ class Run:
             if state.up and unit.key not in self.ours and state.active != "deactivating":
                 who = "somebody else started %s" % unit.key
                 raise Foreign("%s (invocation %s, not ours)" % (who, state.invocation[:8] or "?"))
+
+    def hook(self, name: str) -> None:
+        """Run the plan's command of that name, as it was shown. Raises StepFailed when it fails."""
+        argv = [str(word) for word in (self.plan.get("hooks") or {}).get(name) or []]
+        if not argv:
+            return
+        self.hooked = name
+        status, out, err = self.systemd.run(argv, HOOK_S, None)
+        lines = (err or out).strip().splitlines()
+        said = ": " + lines[-1][:200] if lines else ""
+        if status != 0:
+            raise StepFailed("the command %s (%s) ended with status %d%s" % (argv[0], name, status, said))
+        self.note("%s (%s) was run%s" % (argv[0], name, said))
 
     # -- processes --
 

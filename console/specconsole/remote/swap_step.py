@@ -148,6 +148,7 @@ def _unit(one: Dict[str, Any]) -> str:
 
 def drain(run: Run) -> None:
     """Wait for a moment without requests, until the deadline; vLLM takes new ones as long as it runs."""
+    run.hook("before")
     until = time.monotonic() + float(run.plan.get("drain_s") or 0.0)
     told: Dict[str, Optional[int]] = {}
     while True:

@@ -6,10 +6,12 @@ makes the plan stale, and it is made anew and asked for anew.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from specconsole.profile import Profile, Swaps
 from specconsole.remote.swap_record import PATH
 from specconsole.remote.swap_rule import BACK, FORWARD
 from specconsole.service import choose
@@ -39,8 +41,25 @@ class Choices:
     """ask, end or leave: processes that the stopped unit leaves behind."""
     load_deadline_s: float | None = None
     """How long the load may take before it counts as failed; None: three times the longest before, at least an hour."""
+    before: tuple[str, ...] = ()
+    """A command of the host that is run before the drain."""
+    after: tuple[str, ...] = ()
+    """The same once a unit serves again."""
     hold: Mapping[str, Any] | None = None
     """Of rehearsals: a step at which the host waits (see `remote/swap.py`)."""
+
+
+def of_profile(profile: Profile | None) -> Choices:
+    """What a profile decides, the defaults where it does not."""
+    said = profile.swap if profile else Swaps()
+    usual = Choices()
+    return Choices(
+        drain_s=usual.drain_s if said.drain_s is None else said.drain_s,
+        at_deadline=said.at_deadline or usual.at_deadline,
+        rollback=usual.rollback if said.rollback is None else said.rollback,
+        before=said.before,
+        after=said.after,
+    )
 
 
 @dataclass(frozen=True)
@@ -157,6 +176,7 @@ class Plan:
             "orphans": self.choices.orphans,
             "orphans_shown": [list(pair) for pair in self.orphans],
             "load_deadline_s": self.load_deadline_s,
+            "hooks": {"before": list(self.choices.before), "after": list(self.choices.after)},
             **({"hold": dict(self.choices.hold)} if self.choices.hold else {}),
         }
 
@@ -235,6 +255,12 @@ def _lines(plan: Plan) -> list[tuple[str, str]]:
         "commit": f"write it into {RECORD} on the host, the one file that stays there",
     }
     found = [(step, words[step]) for step in plan.steps if words[step]]
+    for name, when, argv in (
+        ("before", "before the drain", plan.choices.before),
+        ("after", "when it serves", plan.choices.after),
+    ):
+        if argv:
+            found.append((name, f"{when} the host runs, as root: {shlex.join(argv)}"))
     found.append(("on failure", _failure(plan)))
     found += [("GPU", _holder(holder)) for holder in plan.holders or ()]
     if plan.holders is None:

@@ -62,7 +62,7 @@ def configure(parser: argparse.ArgumentParser, *, rollback: bool = True, stops: 
 
 def choices_of(args: argparse.Namespace, profile: Profile | None) -> Choices:
     """What was chosen: by the command line, else by the profile, else the defaults. Raises UsageError."""
-    from specconsole.service.plan import Choices
+    from specconsole.service.plan import of_profile
 
     asked: Mapping[str, Any] = {
         "drain_s": getattr(args, "drain", None),
@@ -76,17 +76,7 @@ def choices_of(args: argparse.Namespace, profile: Profile | None) -> Choices:
         value = asked[name]
         if isinstance(value, float) and not 0 <= value < 1e7:
             raise UsageError(f"{value:g} s is out of range.")
-    said = profile_choices(profile)
-    return replace(Choices(), **{**said, **{name: value for name, value in asked.items() if value is not None}})
-
-
-def profile_choices(profile: Profile | None) -> dict[str, Any]:
-    """What the profile says of swaps."""
-    swap = getattr(profile, "swap", None)
-    if swap is None:
-        return {}
-    said = {"drain_s": swap.drain_s, "at_deadline": swap.at_deadline, "rollback": swap.rollback}
-    return {name: value for name, value in said.items() if value is not None}
+    return replace(of_profile(profile), **{name: value for name, value in asked.items() if value is not None})
 
 
 def run(args: argparse.Namespace, action: str, unit: str | None) -> int:
