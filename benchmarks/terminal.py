@@ -66,6 +66,11 @@ class Terminal:
             fields = file.read().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def memory_mb(self) -> float:
+        """Memory that the program holds now, resident."""
+        with open(f"/proc/{self.pid}/statm") as file:  # noqa: PTH123
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
     def close(self) -> None:
         """End the program."""
         try:
