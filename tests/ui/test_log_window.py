@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from specconsole.logs.buffer import Filter, LogBuffer
 from specconsole.logs.record import Level
+from specconsole.ui.log_layout import Layout
 from specconsole.ui.log_window import LogWindow
 from tests.ui.scene import record
 
@@ -202,6 +203,41 @@ class AgainstAList(RuleBasedStateMachine):
         if before and not (lines > 0 and (was_following or at_end)):
             top = min(max(everything.index(before[0]) + lines, 0), max(len(everything) - self.win.height, 0))
             assert everything.index(after[0]) == top
+
+    @rule(lines=st.integers(-9, 9).filter(bool))
+    def step(self, lines: int) -> None:
+        everything, was = self._all(), self._cursor()
+        was_following = self.win.following
+        self.win.step(lines)
+        if was is None or was_following or self.win.following:
+            return
+        at = min(max(everything.index(was) + lines, 0), len(everything) - 1)
+        assert self._cursor() == everything[at], "the cursor moves by lines"
+
+    @rule(share=st.floats(0, 1))
+    def go(self, share: float) -> None:
+        if everything := self._all():
+            number, part = everything[int(share * (len(everything) - 1))]
+            self.win.go(number, part)
+            assert self._cursor() == (number, part)
+
+    @rule(room=st.sampled_from([0, 3, 8]))
+    def wrap(self, room: int) -> None:
+        before = self._cursor()
+        self.win.relayout(Layout(room))
+        if not self.win.following:
+            assert self._cursor() == before, "a short line has one row in any layout: all stays in its place"
+
+    def _cursor(self) -> tuple[int, int] | None:
+        """Where the cursor is drawn."""
+        if self.win.following:
+            return self._shown()[-1] if self._shown() else None
+        return next(((line.record.seq, line.part) for line in self.win.lines() if line.chosen), None)
+
+    @invariant()
+    def the_cursor_is_in_view_while_it_is_held(self) -> None:
+        if not self.win.following and self._all():
+            assert self._cursor() is not None
 
     @rule(height=st.integers(1, 12))
     def resize(self, height: int) -> None:

@@ -18,8 +18,8 @@ SPOOL_RECORDS = 1 << 16
 SPOOL_BYTES = 64 << 20
 MOST_BYTES = 1 << 30
 """Of disk, whatever the number of records."""
-SLICE_BYTES = 1 << 16
-"""A search gives way after this much: 0.5 ms."""
+SLICE_BYTES = 1 << 18
+"""A search gives way after this much: 0.3 ms for plain text, 1 to 2 ms for an expression."""
 SLICE_RECORDS = 1 << 14
 """A filter that looks at no text gives way after so many: 1 ms."""
 
