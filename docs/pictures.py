@@ -45,9 +45,9 @@ def measured(app: SpecConsole) -> bool:
 async def picture(name: str, size: tuple[int, int], moments: list[tuple[Callable[[SpecConsole], bool], str]]) -> None:
     """Play until each moment, press its key, and save the screen after the last."""
     clock = ScaledClock(SystemClock(), SPEED)
-    host = SimulatedHost("root@gpu-1", clock=clock, speed=SPEED, begin=story.loading("moe-ngram"))
+    host = SimulatedHost("root@gpu-1", clock=clock, begin=story.loading("moe-ngram"))
     await host.open()
-    viewer = clock.coarse(0.1)
+    viewer = host.clock
     app = SpecConsole(host, HostFeeds(host, viewer, None, {}), clock=viewer)
     async with app.run_test(size=size) as pilot:
         for moment, key in moments:

@@ -13,7 +13,7 @@ from specconsole.errors import CommandFailed, DeadlineExceeded
 from specconsole.host.base import Program
 from specconsole.host.simulated import SimulatedHost, story
 from specconsole.host.simulated.command import unwrapped
-from specconsole.host.simulated.fixture import unit_of
+from specconsole.host.simulated.fixture import site, unit_of
 from tests.fakes import FakeClock
 
 UNIT = unit_of("moe-ngram")
@@ -190,7 +190,7 @@ async def test_a_command_that_takes_too_long_is_ended() -> None:
 
 
 async def test_copies_of_the_gpu_say_so() -> None:
-    host = SimulatedHost(clock=FakeClock(), gpus=3)
+    host = SimulatedHost(clock=FakeClock(), site=site(3))
     await host.open()
     async with host.process(Program("probe", {"ticks": 1})) as process, aclosing(process.read()) as read:
         gpus = json.loads(b"".join([chunk async for chunk in read]))["gpus"]

@@ -193,13 +193,13 @@ async def test_traffic_goes_on_and_counters_keep_growing() -> None:
     async with replay(217.0) as (host, clock):
         playback = host.machine.units[UNIT].playback
         assert playback is not None
-        (place,) = playback.page.by_name["vllm:generation_tokens_total"]
+        (place,) = playback.script.page.by_name["vllm:generation_tokens_total"]
         at_end = playback.values(clock.now() + 0.7)[place]
         assert at_end == 15384.0
         await clock.advance(200.0)
         later = playback.values(clock.now())[place]
         assert later is not None
         assert later > 2 * 15384 - 200
-        (engine,) = [row for row in playback.sample(clock.now()).tree if row[0] == 3277]
-        assert engine[4] > 200
+        (engine,) = [row for row in playback.sample(clock.now()).tree if row.pid == 3277]
+        assert engine.cpu_s > 200
         assert any(b"SpecDecoding metrics" in line for line in (await messages(host))[-200:])

@@ -41,7 +41,7 @@ async def test_who_polls_does_not_poll_faster_than_people_look() -> None:
 
 def running(host: SimulatedHost) -> str | None:
     unit = host.machine.serving
-    return unit.file.recording if unit else None
+    return unit.file.plays if unit else None
 
 
 async def test_the_tour_shows_one_start_after_the_other_and_begins_again() -> None:

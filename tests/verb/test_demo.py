@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from specconsole import cli
-from specconsole.host.simulated import recording
+from specconsole.host.simulated import recorded
 from specconsole.verb import demo
 
 
 def test_recordings_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["demo", "--list"]) == 0
     listed = capsys.readouterr().out
-    assert all(name in listed for name in recording.names())
+    assert all(name in listed for name in recorded.names())
     assert "moe-ngram       MoE 30B-A3B, n-gram, 5 tokens                   ready after 140 s" in listed
     assert "failed after 90 s" in listed
 

@@ -21,8 +21,6 @@ FASTEST = 60.0
 DEFAULT_SPEED = 4.0
 _SERVE_S = 90.0
 """Each server of the tour serves so long by the viewer's clock: time to look, and to measure."""
-_LEAST_SLEEP_S = 0.1
-"""However fast the replay runs, followers poll at most so often by the viewer's clock."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -46,11 +44,11 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--speed {args.speed:g} is out of range.", hint=f"It takes 1 to {FASTEST:g}.")
     if not 1 <= args.gpus <= 8:
         raise UsageError(f"--gpus {args.gpus} is out of range.", hint="It takes 1 to 8.")
-    from specconsole.host.simulated import recording
+    from specconsole.host.simulated import recorded
 
-    names = recording.names()
+    names = recorded.names()
     if args.list:
-        output.write_text(listing({name: recording.header(name) for name in names}))
+        output.write_text(listing({name: recorded.header(name) for name in names}))
         return 0
     if args.recording is not None and args.recording not in names:
         raise UsageError(f"There is no recording {args.recording}.", hint=f"There are {', '.join(names)}.")
@@ -90,22 +88,22 @@ def _label(name: str) -> str:
 
 async def _show(args: argparse.Namespace, own: Settings) -> int:
     from specconsole.host.simulated import ScaledClock, SimulatedHost, story
+    from specconsole.host.simulated.fixture import site
     from specconsole.ui.run import run as show
 
     clock = ScaledClock(SystemClock(), args.speed)
     host = SimulatedHost(
         title(args.speed),
         clock=clock,
-        speed=args.speed,
         begin=story.loading(args.recording) if args.recording else story.tour(_SERVE_S * args.speed),
-        gpus=args.gpus,
+        site=site(args.gpus),
         read_only=args.read_only,
     )
     await host.open()
     try:
         return await show(
             host,
-            clock=clock.coarse(_LEAST_SLEEP_S),
+            clock=host.clock,
             profile=_profile(),
             state=paths.state_dir(),
             theme=args.theme or own.theme or "",

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from specconsole.clock import Clock
 from specconsole.host.base import Completed
-from specconsole.host.simulated import files, fixture, journalctl, smi, systemctl
+from specconsole.host.simulated import files, journalctl, smi, systemctl
 from specconsole.host.simulated.machine import Machine
 from specconsole.host.simulated.options import parse
 
@@ -88,7 +88,7 @@ async def _until(clock: Clock, done: Callable[[], bool], machine: Machine) -> No
 
 def _journal(machine: Machine, words: Sequence[str]) -> Answer:
     if {"--header", "--disk-usage", "--list-boots", "--version", "--verify", "--vacuum-time"} & set(words):
-        return _about_journal(words)
+        return _about_journal(machine, words)
     try:
         asked = journalctl.query(machine, words)
     except (ValueError, KeyError) as error:
@@ -96,11 +96,11 @@ def _journal(machine: Machine, words: Sequence[str]) -> Answer:
     return 0, b"".join(asked.show(entry) for entry in journalctl.past(machine, asked))
 
 
-def _about_journal(words: Sequence[str]) -> Answer:
+def _about_journal(machine: Machine, words: Sequence[str]) -> Answer:
     if "--version" in words:
-        return 0, f"systemd {fixture.SYSTEMD}\n"
+        return 0, f"systemd {machine.site.systemd}\n"
     if "--header" in words:
-        return 0, f"File path: /var/log/journal/{fixture.BOOT_ID}/system.journal\n"
+        return 0, f"File path: /var/log/journal/{machine.site.boot_id}/system.journal\n"
     if "--disk-usage" in words:
         return 0, "Archived and active journals take up 8.0M in the file system.\n"
     return NOT_RECORDED, "journalctl: not recorded\n"
@@ -139,21 +139,20 @@ def _head(machine: Machine, words: Sequence[str]) -> Answer:
     return (status, said[: int(limit[-1])]) if limit and not status else (status, said)
 
 
-def _find(_: Machine, words: Sequence[str]) -> Answer | None:
+def _find(machine: Machine, words: Sequence[str]) -> Answer | None:
     """Only what is looked for: the folder that says which vLLM is installed."""
-    where = f"{fixture.PREFIX}/lib"
+    where = f"{machine.site.prefix}/lib"
     if "vllm-*.dist-info" not in words:
         return None
-    return 0, f"{where}/python3.12/site-packages/vllm-{fixture.VLLM}.dist-info\n" if where in words else ""
+    return 0, f"{where}/python3.12/site-packages/vllm-{machine.site.vllm}.dist-info\n" if where in words else ""
 
 
-def _df(_: Machine, words: Sequence[str]) -> Answer:
-    """The recorded host's file systems, in KiB."""
+def _df(machine: Machine, words: Sequence[str]) -> Answer:
+    """The host's file systems, in KiB."""
     head = "Filesystem     1024-blocks     Used Available Capacity Mounted on\n"
-    disk, memory = "/dev/vda 264241152 17825792 67108864 21%", "tmpfs 131981020 0 131981020 0%"
+    mounts = machine.site.mounts
     paths = [word for word in words if word.startswith("/")]
-    rows = (f"{memory} {path}" if path == "/dev/shm" else f"{disk} /" for path in paths)  # noqa: S108
-    return 0, head + "".join(f"{row}\n" for row in rows)
+    return 0, head + "".join(f"{mounts.get(path, mounts['/'])}\n" for path in paths)
 
 
 def _sh(_: Machine, words: Sequence[str]) -> Answer | None:
@@ -171,10 +170,10 @@ def _id(_: Machine, words: Sequence[str]) -> Answer:
     return 0, f"{short.get(words[0] if words else '', 'uid=0(root) gid=0(root) groups=0(root)')}\n"
 
 
-def _uname(_: Machine, words: Sequence[str]) -> Answer:
-    kernel = "6.18.44-fc-v657-gpu"
-    parts = {"-r": kernel, "-n": fixture.HOSTNAME, "-m": "x86_64", "-s": "Linux", "": "Linux"}
-    return 0, f"{parts.get(words[0] if words else '', f'Linux {fixture.HOSTNAME} {kernel} x86_64 GNU/Linux')}\n"
+def _uname(machine: Machine, words: Sequence[str]) -> Answer:
+    kernel, name = machine.site.kernel, machine.site.hostname
+    parts = {"-r": kernel, "-n": name, "-m": "x86_64", "-s": "Linux", "": "Linux"}
+    return 0, f"{parts.get(words[0] if words else '', f'Linux {name} {kernel} x86_64 GNU/Linux')}\n"
 
 
 def _date(machine: Machine, words: Sequence[str]) -> Answer:
@@ -200,8 +199,8 @@ _COMMANDS: dict[str, Callable[[Machine, Sequence[str]], Answer | None]] = {
     "id": _id,
     "uname": _uname,
     "date": _date,
-    "hostname": lambda *_: (0, f"{fixture.HOSTNAME}\n"),
-    "nproc": lambda *_: (0, "16\n"),
+    "hostname": lambda machine, _: (0, f"{machine.site.hostname}\n"),
+    "nproc": lambda machine, _: (0, f"{machine.site.cpu_count}\n"),
     "true": lambda *_: (0, ""),
     "false": lambda *_: (1, ""),
 }

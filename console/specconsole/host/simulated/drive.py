@@ -1,6 +1,6 @@
-"""The load generator on the simulated host: it tells what `remote/drive` would, with the recorded pace of each stream.
+"""The load generator on the simulated host: it tells what `remote/drive` would, with the script's pace of each stream.
 
-The stamps are the recorded ones, not measured here, so that neither the replay's speed nor this machine is in them.
+The stamps are the script's, not measured here, so that neither the demo's speed nor this machine is in them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from specconsole.remote import drive_scrape
 
 Line = dict[str, Any]
 
-NOTE = "a replay: the times are those of other prompts, recorded on an H200 with 1 and with 8 streams"
 _TELL_S = 0.25
 _PORT = 40000
 
@@ -113,7 +112,7 @@ class _Run:
         if not self.failure and not requests:
             self.failure = "no requests were given"
         if not self.failure:
-            self.emit("note", text=NOTE)
+            self.emit("note", text=self.machine.site.note)
             await self._alone(requests)
         why = "failed" if self.failure else "cancelled" if self.cancelled else "finished"
         chunks = sum(len(one["chunks"]) for one in self._seen)
@@ -121,7 +120,7 @@ class _Run:
         self.emit("end", why=why, error=self.failure, health=health)
 
     async def _alone(self, requests: Sequence[Line]) -> None:
-        """Warm up and measure while the recorded traffic stands still."""
+        """Warm up and measure while the script's own traffic stands still."""
         assert self._engine is not None
         playback = self._engine.playback
         self.machine.hold(playback)
@@ -141,8 +140,7 @@ class _Run:
             error = self.failure = "Connection refused"
         else:
             self._engine = Engine(self.machine, unit, _PORT)
-            header = unit.playback.recording.header
-            version, models = header["version"], header["models"]["data"]
+            version, models = unit.playback.script.facts.version, self._engine.models()["data"]
         self.emit(
             "identity",
             v=1,

@@ -1,4 +1,4 @@
-"""The simulated vLLM server: what the recorded one answered, and streams with the recorded pace."""
+"""The simulated vLLM server: what its script says, and streams with the script's pace."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from specconsole.host.simulated.http import Answer, Gone, Request
 from specconsole.host.simulated.machine import Machine
+from specconsole.host.simulated.script import Facts
 from specconsole.host.simulated.stream import Stream, wanted
 from specconsole.host.simulated.unit import SimulatedUnit
 
@@ -31,9 +32,9 @@ class Engine:
         routes: dict[tuple[str, str], Callable[[Request], Answer | Awaitable[Answer]]] = {
             ("GET", "/health"): lambda _: Answer(),
             ("GET", "/ping"): lambda _: Answer(),
-            ("GET", "/version"): lambda _: Answer.of({"version": self._header("version")}),
+            ("GET", "/version"): lambda _: Answer.of({"version": self._facts.version}),
             ("GET", "/load"): lambda _: Answer.of({"server_load": len(self.playback.live)}),
-            ("GET", "/v1/models"): lambda _: Answer.of(self._models()),
+            ("GET", "/v1/models"): lambda _: Answer.of(self.models()),
             ("GET", "/metrics"): lambda _: Answer(
                 200, self.page().encode(), "text/plain; version=0.0.4; charset=utf-8"
             ),
@@ -58,41 +59,39 @@ class Engine:
         if self.unit.playback is not self.playback or not self.playback.ready(self._machine.clock.now()):
             raise Gone
 
-    def _header(self, name: str) -> Any:
-        return self.playback.recording.header[name]
+    @property
+    def _facts(self) -> Facts:
+        return self.playback.script.facts
 
-    def _models(self) -> dict[str, Any]:
-        models: dict[str, Any] = self._header("models")
+    def models(self) -> dict[str, Any]:
+        """The answer to /v1/models."""
+        models = dict(self._facts.models)
         created = int(self._machine.clock.now())
         return models | {"data": [entry | {"created": created} for entry in models["data"]]}
 
     @property
     def model(self) -> str:
         """The name that it serves."""
-        return str(self._header("models")["data"][0]["id"])
+        return self._facts.model
 
     def page(self) -> str:
         """/metrics now; what runs and how much of the KV cache it uses follow from the requests that run."""
         now = self._machine.clock.now()
-        page, values = self.playback.page, list(self.playback.values(now))
+        script = self.playback.script
+        page, values = script.page, list(self.playback.values(now))
         running = self.playback.requests(now)
-        shift = self.playback.started - self.playback.recording.moment("spawned")
+        shift = self.playback.started - script.spawned
         for place in page.by_name["vllm:num_requests_running"]:
             values[place] = float(len(running))
         moment = self.playback.round(now)[1]
         blocks = sum(-(-request.tokens_at(moment) // _BLOCK_TOKENS) for request in running)
         for place in page.by_name["vllm:kv_cache_usage_perc"]:
-            values[place] = blocks / self._blocks
+            values[place] = blocks / script.facts.blocks
         return page.render(tuple(values), shift)
-
-    @property
-    def _blocks(self) -> int:
-        labels = self.playback.page.series[self.playback.page.by_name["vllm:cache_config_info"][0]].labels
-        return int(labels.partition('num_gpu_blocks="')[2].partition('"')[0])
 
     def _tokenize(self, request: Request) -> Answer:
         words = wanted(request.json()).split()
-        limit = self._header("models")["data"][0]["max_model_len"]
+        limit = self._facts.max_model_len
         return Answer.of({"count": len(words), "max_model_len": limit, "tokens": list(range(len(words)))})
 
     async def _complete(self, request: Request) -> Answer:

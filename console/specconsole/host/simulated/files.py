@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from specconsole.host.simulated import fixture
 from specconsole.host.simulated.machine import Machine
 from specconsole.host.simulated.unit import SimulatedUnit
 
@@ -13,28 +12,22 @@ def read(machine: Machine, path: str) -> str | None:
     """The content of a file; None: there is none."""
     machine.advance()
     fixed = {
-        "/proc/sys/kernel/random/boot_id": f"{fixture.BOOT_ID}\n",
+        "/proc/sys/kernel/random/boot_id": f"{machine.site.boot_id}\n",
         "/proc/uptime": f"{machine.uptime:.2f} {machine.uptime * 14:.2f}\n",
         "/proc/net/tcp": _listening(machine),
         "/proc/net/tcp6": _TCP,
-        "/etc/machine-id": f"{fixture.BOOT_ID[::-1]}\n",
-        "/etc/hostname": f"{fixture.HOSTNAME}\n",
+        "/etc/machine-id": f"{machine.site.boot_id[::-1]}\n",
+        "/etc/hostname": f"{machine.site.hostname}\n",
         "/etc/os-release": 'PRETTY_NAME="Ubuntu 24.04 LTS"\nNAME="Ubuntu"\nVERSION_ID="24.04"\nID=ubuntu\n',
     }
     units = {unit.file.path: unit.file.text for unit in machine.units.values()}
     return (fixed | units).get(path)
 
 
-def port_of(unit: SimulatedUnit) -> int:
-    """Where its server listens."""
-    argv = unit.file.argv
-    return int(argv[argv.index("--port") + 1])
-
-
 def answering(machine: Machine) -> dict[int, SimulatedUnit]:
     """The units whose server listens now, by port."""
     now = machine.clock.now()
-    return {port_of(unit): unit for unit in machine.units.values() if unit.playback and unit.playback.ready(now)}
+    return {unit.file.port: unit for unit in machine.units.values() if unit.playback and unit.playback.ready(now)}
 
 
 def _listening(machine: Machine) -> str:

@@ -1,4 +1,4 @@
-"""The simulated host itself: its identity and the units that would have made the recorded starts.
+"""The host on which the recorded starts ran, and the units that would have made them.
 
 The recorder started the servers by hand; systemd, its units and their names are the demo's. The command lines are the
 recorded ones.
@@ -6,20 +6,18 @@ recorded ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from functools import lru_cache, partial
 
-from specconsole.host.simulated import recording
+from specconsole.host.simulated import recorded
+from specconsole.host.simulated.script import Script
+from specconsole.host.simulated.site import Site, UnitFile
 
-HOSTNAME = "h200-replay"
-BOOT_ID = "d5e3a0c4b7f94c0f9f6d1c2b3a495867"
-UPTIME_S = 266_400.0
-"""Uptime when the demo opens: three days and two hours, so that no stamp falls before the boot."""
 PREFIX = "/opt/torch/.venv"
 PYTHON = f"{PREFIX}/bin/python3"
-VLLM = "0.24.0"
-SYSTEMD = "255 (255.4-1ubuntu8)"
-FOLDER = "/etc/systemd/system"
+_MEMORY = 128_887 * 2**20
+_GPU_MEMORY = 150_754_820_096
+"""Bytes, as the recorder read them."""
+_NOTE = "a replay: the times are those of other prompts, recorded on an H200 with 1 and with 8 streams"
 
 _UNITS = {
     "vllm-moe.service": ("moe-baseline", "vLLM moe-30b-a3b, baseline"),
@@ -33,54 +31,60 @@ _UNITS = {
 """Unit by name: the recording behind it and its description."""
 
 
-@dataclass(frozen=True)
-class UnitFile:
-    """A unit's file."""
-
-    name: str
-    recording: str
-    description: str
-    argv: tuple[str, ...]
-    environment: tuple[str, ...]
-    conflicts: tuple[str, ...]
-
-    @property
-    def path(self) -> str:
-        """Where it lies."""
-        return f"{FOLDER}/{self.name}"
-
-    @property
-    def text(self) -> str:
-        """What is in it."""
-        lines = ["[Unit]", f"Description={self.description}", "After=network-online.target"]
-        if self.conflicts:
-            lines += [f"Conflicts={' '.join(self.conflicts)}", f"After={' '.join(self.conflicts)}"]
-        lines += ["", "[Service]", "Type=exec"]
-        lines += [f"Environment={item}" for item in self.environment]
-        lines += [f"ExecStart={_quoted(self.argv)}", "KillMode=mixed", "TimeoutStopSec=120", "LimitMEMLOCK=infinity"]
-        return "\n".join([*lines, "", "[Install]", "WantedBy=multi-user.target", ""])
-
-
-def _quoted(words: Iterable[str]) -> str:
-    """Join words as ExecStart wants them: single quotes where there is need, % and $ doubled."""
-    escaped = (word.replace("\\", "\\\\").replace("%", "%%").replace("$", "$$") for word in words)
-    return " ".join(
-        word if word and not any(char in word for char in " \t\n'\";") else "'" + word.replace("'", "\\'") + "'"
-        for word in escaped
-    )
-
-
 def unit_files() -> dict[str, UnitFile]:
     """All units by name. Each conflicts with those before it, since there is one GPU."""
     files: dict[str, UnitFile] = {}
-    for name, (recorded, description) in _UNITS.items():
-        header = recording.header(recorded)
-        argv = (PYTHON, *header["argv"][1:])
-        environment = () if recorded == "dense-dies" else ("VLLM_USE_FLASHINFER_SAMPLER=0",)
-        files[name] = UnitFile(name, recorded, description, argv, environment, tuple(files))
+    for name, (recording, description) in _UNITS.items():
+        files[name] = UnitFile(
+            name,
+            recording,
+            description,
+            argv=(PYTHON, *recorded.header(recording)["argv"][1:]),
+            script=partial(_script, recording),
+            environment=() if recording == "dense-dies" else ("VLLM_USE_FLASHINFER_SAMPLER=0",),
+            conflicts=tuple(files),
+        )
     return files
 
 
-def unit_of(recorded: str) -> str:
+def _script(recording: str, number: int, seed: int) -> Script:  # noqa: ARG001
+    """Every start of a unit is the recorded one."""
+    return recorded.load(recording)
+
+
+def unit_of(recording: str) -> str:
     """The unit that plays a recording."""
-    return next(name for name, (other, _) in _UNITS.items() if other == recorded)
+    return next(name for name, (other, _) in _UNITS.items() if other == recording)
+
+
+@lru_cache
+def site(gpus: int = 1) -> Site:
+    """The host; with more than its one GPU the others are copies that say so."""
+    card = recorded.header("moe-baseline")["card"]
+    constant = {name: value for name, value in card.items() if name not in ("memory_reserved", "driver")}
+    return Site(
+        hostname="h200-replay",
+        boot_id="d5e3a0c4b7f94c0f9f6d1c2b3a495867",
+        kernel="6.18.44-fc-v657-gpu",
+        python=PYTHON,
+        prefix=PREFIX,
+        vllm="0.24.0",
+        systemd="255 (255.4-1ubuntu8)",
+        cpu_count=16,
+        memory_total=_MEMORY,
+        shm_total=135_148_564_480,
+        driver=card["driver"],
+        cards=tuple(
+            constant
+            | ({"uuid": f"{card['uuid'][:-2]}{index:02x}", "name": f"{card['name']} (copy of GPU 0)"} if index else {})
+            for index in range(gpus)
+        ),
+        memory_gpu=_GPU_MEMORY,
+        units=unit_files(),
+        mounts={
+            "/": "/dev/vda 264241152 17825792 67108864 21% /",
+            "/dev/shm": "tmpfs 131981020 0 131981020 0% /dev/shm",  # noqa: S108
+        },
+        why={"xid": "not recorded"},
+        note=_NOTE,
+    )

@@ -1,9 +1,8 @@
-"""The simulated host: `host.base.Host` over a replayed recording. Nothing of it touches this machine."""
+"""The simulated host: `host.base.Host` over scripts. Nothing of it touches this machine."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -11,50 +10,47 @@ from contextlib import asynccontextmanager, suppress
 from specconsole.clock import Clock, SystemClock
 from specconsole.errors import CommandFailed, DeadlineExceeded, LinkLost, LinkRefused
 from specconsole.host.base import Completed, Endpoint, HostFacts, Link, LinkKind, Program, Rights
-from specconsole.host.simulated import command, drive, files, fixture, http, journalctl, probe, story
+from specconsole.host.simulated import command, drive, files, fixture, http, journalctl, story
+from specconsole.host.simulated.clock import ScaledClock
 from specconsole.host.simulated.engine import PORTS, Engine
 from specconsole.host.simulated.machine import Machine
+from specconsole.host.simulated.probe import Probe
 from specconsole.host.simulated.process import Output, SimulatedProcess
+from specconsole.host.simulated.site import Site
 from specconsole.host.simulated.story import Story
 from specconsole.stream import Latest
 
 _ROUND_TRIP_S = 0.0004
 _RETRY_S = 1.0
-_FRAMES_PER_SECOND = 10.0
-"""The probe gives at most so many frames a second of the viewer's time, however fast the replay runs."""
-
-FACTS = HostFacts(
-    hostname=fixture.HOSTNAME,
-    user="root",
-    uid=0,
-    rights=Rights.ROOT,
-    boot_id=fixture.BOOT_ID,
-    python="/usr/bin/python3",
-    python_version="3.12.3",
-    groups=("root",),
-    clock_skew_s=0.0,
-)
+_FRAMES_PER_SECOND = 20.0
+"""The probe gives at most so many frames a second of the viewer's time, however fast that passes on the host."""
+_LEAST_SLEEP_S = 0.1
+"""However fast the host's time passes, followers poll at most so often by the viewer's own."""
 
 
 class SimulatedHost:
-    """A host on which recorded servers start, serve and stop by a clock that may run fast."""
+    """A host on which servers start, serve and stop as scripts say, by a clock that may run fast."""
 
     def __init__(
         self,
         name: str = "demo · H200 replay",
         *,
         clock: Clock | None = None,
-        speed: float = 1.0,
+        site: Site | None = None,
         begin: Story = story.serving,
-        gpus: int = 1,
+        cuts: Sequence[tuple[float, float]] = (),
         read_only: bool = False,
     ) -> None:
-        self.clock: Clock = clock or SystemClock()
-        """The host's time, and the viewer's: a caller that shows ages must use it."""
-        self.machine = Machine(self.clock, gpus)
+        """Make the host; `cuts` are losses of the link, each so many seconds after opening, for so many seconds."""
+        self._time: Clock = clock or SystemClock()
+        self._speed = self._time.speed if isinstance(self._time, ScaledClock) else 1.0
+        self.clock: Clock = self._time.coarse(_LEAST_SLEEP_S) if isinstance(self._time, ScaledClock) else self._time
+        """The host's time, and the viewer's."""
+        self.site = site or fixture.site()
+        self.machine = Machine(self._time, self.site)
         self._name = name
-        self._speed = speed
         self._begin = begin
+        self._cuts = cuts
         self._read_only = read_only
         self._link = Latest(Link(LinkKind.CONNECTING, self.clock.monotonic()))
         self._tasks: set[asyncio.Task[None]] = set()
@@ -78,7 +74,7 @@ class SimulatedHost:
     @property
     def facts(self) -> HostFacts | None:
         """What is known of the host."""
-        return FACTS if self._opened else None
+        return self._facts if self._opened else None
 
     @property
     def read_only(self) -> bool:
@@ -91,6 +87,7 @@ class SimulatedHost:
             self._opened = True
             self._begin(self.machine)
             self._spawn(self.machine.live())
+            self._spawn(self._lose_at_times())
         self._up()
 
     async def close(self) -> None:
@@ -103,7 +100,7 @@ class SimulatedHost:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def retry(self) -> None:
-        """A replay is never refused."""
+        """It comes back by itself."""
 
     async def up(self) -> HostFacts:
         """Wait until the link is up."""
@@ -116,7 +113,27 @@ class SimulatedHost:
                     raise LinkRefused(f"The link to {self.name} is closed.")
         finally:
             await watch.aclose()
-        return FACTS
+        return self._facts
+
+    @property
+    def _facts(self) -> HostFacts:
+        return HostFacts(
+            hostname=self.site.hostname,
+            user="root",
+            uid=0,
+            rights=Rights.ROOT,
+            boot_id=self.site.boot_id,
+            python="/usr/bin/python3",
+            python_version="3.12.3",
+            groups=("root",),
+            clock_skew_s=0.0,
+        )
+
+    async def _lose_at_times(self) -> None:
+        opened = self._time.monotonic()
+        for at, seconds in self._cuts:
+            await self._time.sleep(max(opened + at - self._time.monotonic(), 0.0))
+            self.cut(seconds)
 
     def cut(self, seconds: float) -> None:
         """Lose the link for so many seconds of the demo's time."""
@@ -129,14 +146,14 @@ class SimulatedHost:
         self._spawn(self._mend(seconds))
 
     async def _mend(self, seconds: float) -> None:
-        await self.clock.sleep(seconds)
+        await self._time.sleep(seconds)
         self._up()
 
     async def run(self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 10.0) -> Completed:  # noqa: ARG002
         """Run a command; one that is not known ends with status 127. Raises as `Host.run`."""
         self._need_link()
         work = asyncio.ensure_future(command.run(self.machine, argv))
-        limit = asyncio.ensure_future(self.clock.sleep(deadline_s))
+        limit = asyncio.ensure_future(self._time.sleep(deadline_s))
         try:
             await asyncio.wait((work, limit), return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
@@ -187,35 +204,17 @@ class SimulatedHost:
 
     async def _frames(self, arguments: dict[str, object], stdin: asyncio.Queue[bytes]) -> AsyncGenerator[bytes, None]:
         """The probe: a frame a tick; what comes on its input changes interval and units at once."""
-        wish = dict(arguments)
-        ticks = wish.get("ticks")
-        rest = b""
-        while True:
-            asked = wish.get("interval_s")
-            interval = max(float(asked) if isinstance(asked, (int, float)) else 1.0, self._speed / _FRAMES_PER_SECOND)
-            units = wish.get("units")
-            self.machine.advance()
-            yield probe.frame(self.machine, list(units) if isinstance(units, (list, dict)) else [], interval)
-            if isinstance(ticks, int):
-                ticks -= 1
-                if ticks <= 0:
-                    return
-            *lines, rest = (rest + await self._heard(stdin, interval)).split(b"\n")
-            for line in lines:
-                with suppress(ValueError):
-                    wish |= json.loads(line)
-
-    async def _heard(self, stdin: asyncio.Queue[bytes], seconds: float) -> bytes:
-        """Wait so long, or until something comes on the input."""
-        heard = asyncio.ensure_future(stdin.get())
-        slept = asyncio.ensure_future(self.clock.sleep(seconds))
+        probe = Probe(self.machine, arguments, self._speed / _FRAMES_PER_SECOND)
+        probe.begin()
+        self.machine.advance()
+        hearing = asyncio.ensure_future(_hear(probe, stdin))
         try:
-            await asyncio.wait((heard, slept), return_when=asyncio.FIRST_COMPLETED)
-            return heard.result() if heard.done() else b""
+            while (line := await probe.lines.get()) is not None:
+                yield line
         finally:
-            for task in (heard, slept):
-                task.cancel()
-            await asyncio.gather(heard, slept, return_exceptions=True)
+            probe.end()
+            hearing.cancel()
+            await asyncio.gather(hearing, return_exceptions=True)
 
     async def connect(self, endpoint: Endpoint) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Reach the server that listens there, over a pair of sockets of this process. Raises as `Host.connect`."""
@@ -230,9 +229,9 @@ class SimulatedHost:
         return await asyncio.open_connection(sock=ours)
 
     async def send_file(self, path: str, data: bytes, mode: int = 0o600) -> None:  # noqa: ARG002
-        """Refuse: a replay has no place for files."""
+        """Refuse: there is no place for files."""
         self._need_link()
-        raise CommandFailed(f"{path} was not written.", "The demo replays a recording and has no place for files.")
+        raise CommandFailed(f"{path} was not written.", "The simulated host has no place for files.")
 
     def _up(self) -> None:
         self._link.set(Link(LinkKind.UP, self.clock.monotonic(), round_trip_s=_ROUND_TRIP_S))
@@ -248,6 +247,11 @@ class SimulatedHost:
         task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work, name=name)  # type: ignore[arg-type]
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+async def _hear(probe: Probe, stdin: asyncio.Queue[bytes]) -> None:
+    while True:
+        probe.hear(await stdin.get())
 
 
 async def _serve(sock: socket.socket, engine: Engine) -> None:

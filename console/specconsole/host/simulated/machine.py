@@ -6,33 +6,48 @@ import asyncio
 import heapq
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 from specconsole.clock import Clock
-from specconsole.host.simulated import fixture, recording
 from specconsole.host.simulated.journal import Journal
 from specconsole.host.simulated.playback import Playback
-from specconsole.host.simulated.recording import Recording, Sample
+from specconsole.host.simulated.script import Sample
+from specconsole.host.simulated.site import Site
 from specconsole.host.simulated.unit import SimulatedUnit
 
 Deed = Callable[[float], None]
 """Something that happens at a moment, which it is told."""
 
 _PID = re.compile(rb"^\(\w+ pid=(\d+)\)")
+_OWN_CORES = 0.4
+"""What the host itself keeps busy."""
 _AHEAD_S = 120.0
 """Log lines are laid out this far ahead."""
+
+
+@dataclass(frozen=True)
+class Stranger:
+    """A process that holds a GPU and belongs to none of the units."""
+
+    pid: int
+    name: str
+    gpu: int
+    memory: int
+    """Bytes."""
 
 
 class Machine:
     """What the simulated host is made of; `advance` brings it to the present."""
 
-    def __init__(self, clock: Clock, gpus: int = 1) -> None:
+    def __init__(self, clock: Clock, site: Site) -> None:
         self.clock = clock
-        self.gpus = gpus
-        self.booted = clock.now() - fixture.UPTIME_S
-        self.journal = Journal(fixture.BOOT_ID, self.booted)
-        self.units = {name: SimulatedUnit(file, self.booted) for name, file in fixture.unit_files().items()}
+        self.site = site
+        self.booted = clock.now() - site.uptime_s
+        self.journal = Journal(site.boot_id, self.booted)
+        self.units = {name: SimulatedUnit(file, self.booted) for name, file in site.units.items()}
+        self.strangers: list[Stranger] = []
         self.operated = False
         """The user started or stopped something: a story must not interfere any more."""
         self._deeds: list[tuple[float, int, Deed]] = []
@@ -80,43 +95,45 @@ class Machine:
 
     # -- units --
 
-    def recording(self, name: str) -> Recording:
-        """The recording that a unit plays."""
-        return recording.load(self.units[name].file.recording)
-
     def start(self, name: str, at: float | None = None) -> None:
         """Start a unit; units that it conflicts with are stopped first."""
         now = self.clock.now() if at is None else at
         unit = self.units[name]
         if unit.active == "active":
             return
-        others = [other for other in self.units.values() if other.running and self._conflict(unit, other)]
+        unit.wait_no_more()
+        others = [other for other in self.units.values() if other.busy and self._conflict(unit, other)]
         for other in others:
             self.stop(other.name, now)
-        ends = [other.playback.gone_at or now for other in others if other.playback]
+        ends = [other.playback.gone_at or now for other in others if other.running and other.playback]
         if unit.running and unit.playback:
             ends.append(unit.playback.gone_at or now)
-        self.at(max(ends, default=now), lambda moment: self._begin(unit, moment))
+        unit.due = max(ends, default=now)
+        self.at(unit.due, lambda moment: self._begin(unit, moment))
         self.advance(now)
 
     def _conflict(self, one: SimulatedUnit, other: SimulatedUnit) -> bool:
         return other.name in one.file.conflicts or one.name in other.file.conflicts
 
     def _begin(self, unit: SimulatedUnit, at: float) -> None:
-        if unit.running:
+        if unit.running or unit.due != at:
             return
-        playback = Playback(recording.load(unit.file.recording), at, unit.new_invocation())
+        invocation = unit.new_invocation(at)
+        script = unit.file.script(unit.starts + 1, int(invocation[:8], 16))
+        playback = Playback(script, at, invocation)
         unit.begin(at, playback, self.journal)
         self._lay_lines(unit, playback, at)
-        if playback.exit_at is not None:
-            self._end_later(unit, playback)
+        self._end_later(unit, playback)
 
     def stop(self, name: str, at: float | None = None) -> None:
-        """Stop a unit by SIGTERM."""
+        """Stop a unit by SIGTERM; one that waits for its restart is not started again."""
         now = self.clock.now() if at is None else at
         self.advance(now)
         unit = self.units[name]
+        unit.due = None
         playback = unit.playback
+        if unit.active == "activating":
+            unit.give_up(now, self.journal)
         if unit.active != "active" or playback is None:
             return
         unit.stop(now, self.journal)
@@ -127,14 +144,22 @@ class Machine:
 
     def _end_later(self, unit: SimulatedUnit, playback: Playback) -> None:
         """Note the ends of the main and of the last process; a SIGTERM meanwhile makes them earlier and notes anew."""
-        stopped = playback.stopped
+        stopped, ending = playback.stopped, playback.ending
 
-        def unless_stopped(deed: Callable[[float, Journal], None]) -> Deed:
-            return lambda moment: deed(moment, self.journal) if playback.stopped == stopped else None
+        def unless_stopped(deed: Deed) -> Deed:
+            return lambda moment: deed(moment) if playback.stopped == stopped else None
 
-        if playback.exit_at is not None and playback.gone_at is not None:
-            self.at(playback.exit_at, unless_stopped(unit.exit))
-            self.at(playback.gone_at, unless_stopped(unit.end))
+        if ending is None or playback.exit_at is None or playback.gone_at is None:
+            return
+        for after_s, text in ending.kernel:
+            self.at(playback.ends_from + after_s, unless_stopped(lambda moment, text=text: self._kernel(moment, text)))  # type: ignore[misc]
+        self.at(playback.exit_at, unless_stopped(lambda moment: unit.exit(moment, self.journal)))
+        self.at(playback.gone_at, unless_stopped(lambda moment: self._ended(unit, moment)))
+
+    def _ended(self, unit: SimulatedUnit, at: float) -> None:
+        again = unit.end(at, self.journal)
+        if again is not None:
+            self.at(again, lambda moment: self._begin(unit, moment))
 
     # -- logs --
 
@@ -150,7 +175,7 @@ class Machine:
 
         for moment, line in playback.lines(since, until):
             self.at(moment, say(line))
-        if not playback.fails or playback.passed(until) < playback.recording.moment("exited"):
+        if playback.exit_at is None or until < playback.exit_at:
             self.at(until, lambda moment: self._lay_lines(unit, playback, moment) if flows() else None)
 
     def hold(self, playback: Playback) -> None:
@@ -173,7 +198,7 @@ class Machine:
         self.journal.add(
             at,
             {
-                "MESSAGE": line,
+                "MESSAGE": playback.script.dated(line, at),
                 "PRIORITY": "6",
                 "SYSLOG_IDENTIFIER": "python3",
                 "_PID": self._last_pid,
@@ -183,16 +208,29 @@ class Machine:
                 "_SYSTEMD_CGROUP": f"/system.slice/{unit.name}",
                 "_SYSTEMD_INVOCATION_ID": playback.invocation,
                 "_TRANSPORT": "stdout",
-                "_HOSTNAME": fixture.HOSTNAME,
+                "_HOSTNAME": self.site.hostname,
             },
         )
 
     def say(self, unit: SimulatedUnit, text: str) -> None:
         """Let the API server of a unit print a line now."""
         if unit.playback:
-            line = f"(APIServer pid={unit.playback.recording.main_pid}) {text}"
+            line = f"(APIServer pid={unit.playback.script.main_pid}) {text}"
             self._print(unit, unit.playback, self.clock.now(), line.encode())
             self.journal.announce()
+
+    def _kernel(self, at: float, text: str) -> None:
+        """Let the kernel say something."""
+        self.journal.add(
+            at,
+            {
+                "MESSAGE": text,
+                "PRIORITY": "3",
+                "SYSLOG_IDENTIFIER": "kernel",
+                "_TRANSPORT": "kernel",
+                "_HOSTNAME": self.site.hostname,
+            },
+        )
 
     # -- what can be seen --
 
@@ -201,14 +239,19 @@ class Machine:
         """The unit that has processes now."""
         return next((unit for unit in self.units.values() if unit.running), None)
 
-    def sample(self) -> Sample:
-        """The card and the host now."""
-        now = self.clock.now()
+    def busy_s(self, at: float) -> float:
+        """CPU seconds that the host spent busy since its boot."""
+        units = sum(unit.used_s + (unit.cpu_s(at) or 0.0) for unit in self.units.values())
+        return _OWN_CORES * (at - self.booted) + units
+
+    def sample(self, at: float | None = None) -> Sample:
+        """The GPUs and the host at a moment, now if none is said; the units are as they are now."""
+        now = self.clock.now() if at is None else at
         unit = self.serving or max(
             (unit for unit in self.units.values() if unit.playback),
             key=lambda unit: unit.stamps["StateChange"],
             default=None,
         )
         if unit is None or unit.playback is None:
-            return recording.load("moe-baseline").samples[0]
+            return next(iter(self.units.values())).file.script(1, 0).sample(float("-inf"))
         return unit.playback.sample(now)

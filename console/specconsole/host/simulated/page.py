@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from specconsole.host.simulated.recording import Recording, Values
+Values = tuple[float | None, ...]
+"""The value of each series of a page in its order; None: the series is not on the page yet."""
 
 _SERIES = re.compile(r"^([A-Za-z_:][\w:]*)(\{.*\})? (\S+)$")
 _LE = re.compile(r'le="([^"]+)"')
@@ -36,10 +37,10 @@ class Series:
 
 
 class Page:
-    """The page of one recording."""
+    """The page of one server."""
 
-    def __init__(self, recording: Recording) -> None:
-        self._lines = recording.page.splitlines()
+    def __init__(self, text: str) -> None:
+        self._lines = text.splitlines()
 
     @cached_property
     def series(self) -> list[Series]:
@@ -89,6 +90,39 @@ class Page:
         for place in self.by_name.get(name, ()):
             if labels in self.series[place].labels:
                 extra[place] = extra.get(place, 0.0) + amount
+
+    # -- what a request counts --
+
+    def first_token(self, extra: dict[int, float], tokens: int, prompt_tokens: int, ttft_s: float) -> None:
+        """A request's prompt was read and its first chunk sent."""
+        self.add(extra, "vllm:generation_tokens_total", tokens)
+        self.observe(extra, "vllm:iteration_tokens_total", tokens)
+        self.add(extra, "vllm:prompt_tokens_total", prompt_tokens)
+        self.add(extra, "vllm:prefix_cache_queries_total", prompt_tokens)
+        self.observe(extra, "vllm:time_to_first_token_seconds", ttft_s)
+
+    def step(self, extra: dict[int, float], tokens: int, step_s: float) -> None:
+        """A step of a request gave so many tokens."""
+        self.add(extra, "vllm:generation_tokens_total", tokens)
+        self.observe(extra, "vllm:iteration_tokens_total", tokens)
+        self.observe(extra, "vllm:inter_token_latency_seconds", step_s)
+
+    def draft(self, extra: dict[int, float], accepted: int) -> None:
+        """A step had a draft, of which so many tokens were accepted."""
+        positions = self.by_name["vllm:spec_decode_num_accepted_tokens_per_pos_total"]
+        self.add(extra, "vllm:spec_decode_num_drafts_total", 1)
+        self.add(extra, "vllm:spec_decode_num_draft_tokens_total", len(positions))
+        self.add(extra, "vllm:spec_decode_num_accepted_tokens_total", accepted)
+        for place in positions[:accepted]:
+            extra[place] = extra.get(place, 0.0) + 1
+
+    def end(self, extra: dict[int, float], whole_s: float, tpot_s: float, prompt_tokens: int, tokens: int) -> None:
+        """A request ended."""
+        self.add(extra, "vllm:request_success_total", 1, 'finished_reason="length"')
+        self.observe(extra, "vllm:e2e_request_latency_seconds", whole_s)
+        self.observe(extra, "vllm:request_time_per_output_token_seconds", tpot_s)
+        self.observe(extra, "vllm:request_prompt_tokens", prompt_tokens)
+        self.observe(extra, "vllm:request_generation_tokens", tokens)
 
 
 def number(value: float) -> str:

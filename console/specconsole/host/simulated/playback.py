@@ -1,22 +1,18 @@
-"""One start of a recorded server, placed in the demo's time: which moment of the recording is now."""
+"""One start of a server, placed in the demo's time: which moment of its script is now."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
-from specconsole.host.simulated.page import Page
-from specconsole.host.simulated.recording import Recording, Request, Sample, Values
-
-_BACK_S = 0.4
-"""GPU memory was back at most 0.383 s after SIGTERM in every recorded stop."""
+from specconsole.host.simulated.page import Values
+from specconsole.host.simulated.script import Ending, Request, Row, Sample, Script
 
 
 @dataclass
 class Playback:
-    """A server from its start on; it repeats its recorded traffic until it is stopped."""
+    """A server from its start on; it repeats its traffic until it is stopped."""
 
-    recording: Recording
+    script: Script
     started: float
     """Seconds since the epoch."""
     invocation: str
@@ -28,22 +24,17 @@ class Playback:
     """The user's requests that run now."""
     extra_requests: int = 0
     """How many the user has sent so far."""
-    beyond: float = 0.0
-    """The fraction of a token accepted past a request's end that no request has counted yet."""
+    carry: dict[str, float] = field(default_factory=dict)
+    """What the script remembers from answer to answer."""
     held: float | None = None
-    """Since when the recorded traffic is held; None: it flows."""
+    """Since when the script's own traffic is held; None: it flows."""
     lost_s: float = 0.0
     """How long it was held before."""
 
-    @cached_property
-    def page(self) -> Page:
-        """Its page of metrics."""
-        return Page(self.recording)
-
     @property
-    def fails(self) -> bool:
-        """The recorded start never became ready."""
-        return self.recording.ready is None
+    def serves(self) -> bool:
+        """It becomes ready."""
+        return self.script.ready is not None
 
     def passed(self, now: float) -> float:
         """Seconds since the start, or at SIGTERM, less those for which the traffic was held."""
@@ -52,7 +43,7 @@ class Playback:
         return end - self.started - self.lost_s - held
 
     def hold(self, now: float) -> None:
-        """Let the recorded traffic stand still, so that the user's requests are alone."""
+        """Let the script's traffic stand still, so that the user's requests are alone."""
         if self.held is None:
             self.held = now
 
@@ -63,128 +54,122 @@ class Playback:
             self.held = None
 
     def round(self, now: float) -> tuple[int, float]:
-        """How often the traffic has begun again, and the moment of the recording, as if there had been no SIGTERM."""
+        """How often the traffic has begun again, and the moment of the script, as if there had been no SIGTERM."""
         passed = self.passed(now)
-        if self.fails or passed < self.recording.moment("served"):
+        if not self.serves or passed < self.script.served:
             return 0, passed
-        again, served = self.recording.moment("again"), self.recording.moment("served")
+        again, served = self.script.again, self.script.served
         times, rest = divmod(passed - again, served - again)
         return int(times), again + rest
 
     def ready(self, now: float) -> bool:
         """The API answers."""
-        ready = self.recording.ready
+        ready = self.script.ready
         return ready is not None and self.stopped is None and now - self.started >= ready
 
     @property
-    def served_before_stop(self) -> bool:
-        """SIGTERM came when the API answered, as in the recording."""
-        ready = self.recording.ready
-        return ready is not None and self.stopped is not None and self.stopped - self.started >= ready
+    def ending(self) -> Ending | None:
+        """How it ends: after SIGTERM, or by itself; None: not in sight."""
+        return self.script.fate if self.stopped is None else self.script.stopped(self._stopped_at)
+
+    @property
+    def _stopped_at(self) -> float:
+        """The moment of the script at which SIGTERM came."""
+        return self.round(self.stopped if self.stopped is not None else self.started)[1]
+
+    @property
+    def ends_from(self) -> float:
+        """The moment that the times of `ending` count from."""
+        return self.started if self.stopped is None else self.stopped
 
     @property
     def exit_at(self) -> float | None:
-        """When the main process ends: after SIGTERM, or by itself; None: not in sight."""
-        if self.stopped is not None:
-            return self.stopped + (self._after_stop("exited") if self.served_before_stop else _BACK_S)
-        return self.started + self.recording.moment("exited") if self.fails else None
+        """When the main process ends; None: not in sight."""
+        return self.ends_from + self.ending.exit_s if self.ending else None
 
     @property
     def gone_at(self) -> float | None:
         """When the last process is gone; None: not in sight."""
-        if self.stopped is not None and self.served_before_stop:
-            return self.stopped + self._after_stop("gone")
-        return self.exit_at
-
-    def _after_stop(self, name: str) -> float:
-        return self.recording.moment(name) - self.recording.moment("stop")
+        return self.ends_from + self.ending.gone_s if self.ending else None
 
     def sample(self, now: float) -> Sample:
-        """What the probe would have seen."""
-        if self.stopped is None or now <= self.stopped:
-            sample = self._grown(self.recording.sample(self.round(now)[1]), now)
-            return sample if self.held is None else replace(self._alone(now - self.held), tree=sample.tree)
-        if self.served_before_stop:
-            return self._grown(self.recording.sample(self.recording.moment("stop") + now - self.stopped), now)
-        before = self.recording.sample(self.round(self.stopped)[1])
-        alive = now < (self.exit_at or 0)
-        return replace(self.recording.samples[0], tree=before.tree if alive else (), host=before.host)
-
-    def _alone(self, since_s: float) -> Sample:
-        """The card under the user's requests alone: as it was under the recorded main batch, or at rest after ready."""
-        begin = self.recording.moment("again")
-        if not self.live:
-            return self.recording.sample(self.recording.moment("ready") + 0.3)
-        end = max(request.end for request in self.recording.requests if request.batch == "main-T0")
-        return self.recording.sample(begin + since_s % (end - begin))
+        """What the probe would see."""
+        if self.stopped is not None and now > self.stopped:
+            return self._grown(self.script.stopping(self._stopped_at, now - self.stopped), now)
+        sample = self._grown(self.script.sample(self.round(now)[1]), now)
+        if self.held is None:
+            return sample
+        return replace(self.script.alone(now - self.held, len(self.live)), tree=sample.tree)
 
     def _grown(self, sample: Sample, now: float) -> Sample:
-        """Add to what the processes count (all from the CPU seconds on) what they counted in each round."""
+        """Add to what the processes count what they counted in each round."""
         times = self.round(now)[0]
         if not times:
             return sample
-        again, served = (self.recording.sample(self.recording.moment(name)).tree for name in ("again", "served"))
-        growth = {
-            row[0]: [b - a for a, b in zip(row[4:], later[4:], strict=True)]
-            for row in again
-            for later in served
-            if row[0] == later[0]
-        }
-        rows = (
-            (
-                *row[:4],
-                *(value + times * more for value, more in zip(row[4:], growth.get(row[0], [0] * 4), strict=True)),
-            )
-            for row in sample.tree
-        )
-        return replace(sample, tree=tuple(rows))
+        again, served = (self.script.sample(moment).tree for moment in (self.script.again, self.script.served))
+        first, last = ({row.pid: row for row in tree} for tree in (again, served))
+        known = first.keys() & last.keys()
+        grown = (_more(row, first[row.pid], last[row.pid], times) if row.pid in known else row for row in sample.tree)
+        return replace(sample, tree=tuple(grown))
 
     def cpu_s(self, now: float) -> float:
         """CPU seconds of all processes so far, also of those that ended."""
         times, moment = self.round(now)
-        again, served = (self.recording.moment(name) for name in ("again", "served")) if times else (0.0, 0.0)
-        return self.recording.cpu_s(moment) + times * (self.recording.cpu_s(served) - self.recording.cpu_s(again))
+        used = self.script.cpu_s(moment)
+        if not times:
+            return used
+        return used + times * (self.script.cpu_s(self.script.served) - self.script.cpu_s(self.script.again))
 
     def lines(self, since: float, until: float) -> list[tuple[float, bytes]]:
         """The log lines that come in a span of time, unless SIGTERM comes or the traffic is held, with their moments."""
         begin = self.started + self.lost_s
-        moments = [(begin + at, line) for at, line in self._until_served()]
-        if not self.fails and until > (end := begin + self.recording.moment("served")):
-            again, served = self.recording.moment("again"), self.recording.moment("served")
-            period, repeated = served - again, [item for item in self._until_served() if item[0] >= again]
+        moments = [(begin + at, line) for at, line in self.script.lines]
+        if self.serves and until > (end := begin + self.script.served):
+            again, served = self.script.again, self.script.served
+            period, repeated = served - again, [item for item in self.script.lines if item[0] >= again]
             first, last = int(max(since - end, 0) // period), int((until - end) // period)
             for number in range(first, last + 1):
                 moments += [(end + number * period + at - again, line) for at, line in repeated]
         return [(at, line) for at, line in moments if since < at <= until]
 
-    def _until_served(self) -> list[tuple[float, bytes]]:
-        if self.fails:
-            return list(self.recording.lines)
-        return [item for item in self.recording.lines if item[0] < self.recording.moment("served")]
-
     def last_lines(self) -> list[tuple[float, bytes]]:
-        """What the server printed after SIGTERM; nothing where it was stopped while it loaded: that was not recorded."""
-        if not self.served_before_stop or self.stopped is None:
+        """What the server prints after SIGTERM."""
+        if self.stopped is None or self.ending is None:
             return []
-        stop = self.recording.moment("stop")
-        return [(self.stopped + at - stop, line) for at, line in self.recording.lines if at >= stop]
+        return [(self.stopped + at, line) for at, line in self.ending.lines]
 
     def requests(self, now: float) -> list[Request]:
-        """The requests that run, recorded ones and the user's."""
+        """The requests that run, the script's and the user's."""
         moment = self.round(now)[1]
-        recorded = [] if self.held is not None else self.recording.requests
-        return [request for request in recorded if request.at <= moment < request.end] + self.live
+        own = [] if self.held is not None else self.script.requests
+        return [request for request in own if request.at <= moment < request.end] + self.live
 
     def values(self, now: float) -> Values:
         """The values of the page; what counts goes on counting when the traffic begins again."""
         times, moment = self.round(now)
-        values = self.recording.values(moment)
+        values = self.script.values(moment)
         if times:
-            served, again = (self.recording.values(self.recording.moment(name)) for name in ("served", "again"))
+            served, again = self.script.values(self.script.served), self.script.values(self.script.again)
             values = tuple(
                 value if value is None or not series.counts else value + times * ((end or 0) - (begin or 0))
-                for value, series, end, begin in zip(values, self.page.series, served, again, strict=True)
+                for value, series, end, begin in zip(values, self.script.page.series, served, again, strict=True)
             )
         if not self.extra:
             return values
         return tuple(value if value is None else value + self.extra.get(i, 0) for i, value in enumerate(values))
+
+
+def _more(row: Row, again: Row, served: Row, times: int) -> Row:
+    """A row with what it counts grown by so many rounds."""
+    return row._replace(
+        cpu_s=row.cpu_s + times * (served.cpu_s - again.cpu_s),
+        read_chars=_plus(row.read_chars, again.read_chars, served.read_chars, times),
+        read_bytes=_plus(row.read_bytes, again.read_bytes, served.read_bytes, times),
+        major_faults=_plus(row.major_faults, again.major_faults, served.major_faults, times),
+    )
+
+
+def _plus(value: int | None, again: int | None, served: int | None, times: int) -> int | None:
+    if value is None or again is None or served is None:
+        return value
+    return value + times * (served - again)

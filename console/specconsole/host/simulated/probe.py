@@ -1,124 +1,159 @@
-"""What the probe would print on the simulated host: its frames, from the recorded samples."""
+"""What the probe would print on the simulated host: its frames, from the samples of the scripts."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from specconsole.host.simulated.machine import Machine
-from specconsole.host.simulated.recording import Recording, Sample
+from specconsole.host.simulated.script import Reading, Row, Sample
 from specconsole.host.simulated.unit import SimulatedUnit
 from specconsole.remote.probe_card import throttle_reasons
 
-_MIB = 1024 * 1024
+_NET = 21_000.0
+"""Bytes a second that the host receives: what the operator's own link brings."""
+_MOST = 64
+"""Frames that may wait for their reader."""
 
 
-def frame(machine: Machine, units: Iterable[str], interval_s: float) -> bytes:
-    """One frame as a line; numbers that the recorder did not take are absent or None, never made up."""
-    sample, now = machine.sample(), machine.clock.now()
-    serving = machine.serving
-    played = machine.recording(serving.name) if serving else machine.recording(next(iter(machine.units)))
-    card = _card(played.header["card"], sample, serving)
+class Probe:
+    """Gives a frame a tick of the machine's own time: however late this program comes to it, none is missing."""
+
+    def __init__(self, machine: Machine, arguments: Mapping[str, Any], least_s: float) -> None:
+        self.lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+        """Frames; None: that was all."""
+        self._machine = machine
+        self._least_s = least_s
+        self._wish = dict(arguments)
+        self._rest = b""
+        self._round = 0
+
+    def begin(self) -> None:
+        """Give a frame now and from now on, with what is wished by now."""
+        self._round += 1
+        self._next(self._machine.clock.now(), self._round)
+
+    def hear(self, data: bytes) -> None:
+        """Take control lines: they change interval and units at once."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            with suppress(ValueError):
+                self._wish |= json.loads(line)
+        if lines:
+            self.begin()
+
+    def end(self) -> None:
+        """Give no more."""
+        self._round += 1
+
+    def _next(self, at: float, number: int) -> None:
+        self._machine.at(at, lambda moment: self._tick(moment, number))
+
+    def _tick(self, at: float, number: int) -> None:
+        if number != self._round:
+            return
+        asked, units, ticks = (self._wish.get(name) for name in ("interval_s", "units", "ticks"))
+        interval_s = max(float(asked) if isinstance(asked, (int, float)) else 1.0, self._least_s)
+        if self.lines.qsize() < _MOST:
+            line = frame(self._machine, list(units) if isinstance(units, (list, dict)) else [], interval_s, at)
+            self.lines.put_nowait(line)
+        if isinstance(ticks, int):
+            self._wish["ticks"] = ticks - 1
+            if ticks <= 1:
+                self.lines.put_nowait(None)
+                return
+        self._next(at + interval_s, number)
+
+
+def frame(machine: Machine, units: Iterable[str], interval_s: float, at: float) -> bytes:
+    """One frame of a moment as a line; what the script does not say is absent or None, never made up."""
+    sample, site = machine.sample(at), machine.site
     value = {
         "v": 1,
-        "t": round(now, 3),
-        "mono": round(machine.uptime, 3),
+        "t": round(at, 3),
+        "mono": round(at - machine.booted, 3),
         "source": "nvml",
-        "gpus": [card, *(_copy(card, index) for index in range(1, machine.gpus))],
-        "host": _vitals(played, sample, machine.uptime),
-        "units": {name: _tree(machine, name, sample) for name in units},
-        "shm": _shared(serving, sample, now),
-        "driver": played.header["card"]["driver"],
-        "interval_s": interval_s,
+        "gpus": [_card(machine, index, reading) for index, reading in enumerate(_readings(machine, sample))],
+        "host": _vitals(machine, sample, at),
+        "units": {name: _tree(machine, name, at) for name in units},
+        "shm": _shared(machine.serving, sample, at),
+        "driver": site.driver,
+        "interval_s": round(interval_s, 3),
     }
     return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
-def _card(constant: Mapping[str, Any], sample: Sample, unit: SimulatedUnit | None) -> dict[str, Any]:
-    used, total, util, util_memory, power, celsius, sm_mhz, memory_mhz, throttle, *gpm = sample.gpu
-    sm_active, dram_active, rx, tx = gpm
-    row = {key: value for key, value in constant.items() if key not in ("memory_reserved", "driver")}
+def _readings(machine: Machine, sample: Sample) -> list[Reading]:
+    """One for each card: where a script tells of one only, all are like it."""
+    cards = len(machine.site.cards)
+    return [sample.gpus[min(index, len(sample.gpus) - 1)] for index in range(cards)]
+
+
+def _card(machine: Machine, index: int, reading: Reading) -> dict[str, Any]:
+    strangers = [stranger for stranger in machine.strangers if stranger.gpu == index]
+    unit = machine.serving
+    row = {**machine.site.cards[index], "index": index}
     row |= {
-        "index": 0,
-        "memory_used": used - constant["memory_reserved"],
-        "memory_total": total,
-        "util": util / 100,
-        "util_memory": util_memory / 100,
-        "power_w": power / 1000,
-        "temperature_c": float(celsius),
-        "sm_mhz": sm_mhz,
-        "memory_mhz": memory_mhz,
-        "throttle": throttle_reasons(throttle),
-        "sm_active": None if sm_active is None else sm_active / 100,
-        "dram_active": None if dram_active is None else dram_active / 100,
-        "pcie_rx": None if rx is None else rx * _MIB,
-        "pcie_tx": None if tx is None else tx * _MIB,
+        "memory_used": reading.memory_used + sum(stranger.memory for stranger in strangers),
+        "memory_total": machine.site.memory_gpu,
+        "util": reading.util,
+        "util_memory": reading.util_memory,
+        "power_w": reading.power_w,
+        "temperature_c": reading.celsius,
+        "sm_mhz": reading.sm_mhz,
+        "memory_mhz": reading.memory_mhz,
+        "throttle": throttle_reasons(reading.throttle),
+        "sm_active": reading.sm_active,
+        "dram_active": reading.dram_active,
+        "pcie_rx": reading.pcie_rx,
+        "pcie_tx": reading.pcie_tx,
         "processes": [
-            {"pid": pid, "name": "VLLM::EngineCore", "memory": memory, "unit": unit.name if unit else None}
-            for pid, memory in sample.holders
-        ],
+            {"pid": pid, "name": name, "memory": memory, "unit": unit.name if unit else None}
+            for pid, memory, name in reading.holders
+        ]
+        + [{"pid": one.pid, "name": one.name, "memory": one.memory, "unit": None} for one in strangers],
     }
     missing = [name for name in ("sm_active", "dram_active", "pcie_rx", "pcie_tx") if row[name] is None]
-    row["why"] = dict.fromkeys(missing, "GPM gave no number") | {"xid": "not recorded"}
+    row["why"] = {**dict.fromkeys(missing, "GPM gave no number"), **machine.site.why}
     return row
 
 
-def _copy(card: dict[str, Any], index: int) -> dict[str, Any]:
-    """Another GPU for a look at many: a copy that says so."""
-    uuid = f"{card['uuid'][:-2]}{index:02x}"
-    return card | {"index": index, "uuid": uuid, "name": f"{card['name']} (copy of GPU 0)"}
-
-
-def _vitals(played: Recording, sample: Sample, uptime: float) -> dict[str, Any]:
-    total, available, cached, load1, shm_used = sample.host
+def _vitals(machine: Machine, sample: Sample, at: float) -> dict[str, Any]:
+    site, room = machine.site, sample.room
     return {
-        "memory_total": total * _MIB,
-        "memory_available": available * _MIB,
-        "cached": cached * _MIB,
-        "load1": load1,
-        "cpu_count": played.header["cpu_count"],
-        "uptime_s": round(uptime, 3),
-        "shm_total": played.header["shm_total"],
-        "shm_used": shm_used,
+        "memory_total": site.memory_total,
+        "memory_available": room.available,
+        "cached": room.cached,
+        "load1": room.load1,
+        "cpu_count": site.cpu_count,
+        "cpu_busy_s": round(machine.busy_s(at), 2) if site.counts else None,
+        "net_rx": round(_NET * (at - machine.booted)) if site.counts else None,
+        "uptime_s": round(at - machine.booted, 3),
+        "shm_total": site.shm_total,
+        "shm_used": room.shm_used,
     }
 
 
-def _tree(machine: Machine, name: str, sample: Sample) -> dict[str, Any]:
+def _tree(machine: Machine, name: str, at: float) -> dict[str, Any]:
     unit = machine.units.get(name)
     if unit is None or not unit.running or unit.playback is None:
         return {"processes": [], "why": "no cgroup: it does not run"}
-    played, began = unit.playback.recording, unit.playback.started - machine.booted
-    rows = [_process(played, row, began) for row in sample.tree]
-    if any(row["command"].startswith("VLLM::") for row in rows):
-        rows += [
-            {"pid": pid, "ppid": played.main_pid, "command": command, "state": "S"}
-            for pid, command in played.header.get("tracker", ())
-        ]
-    return {"processes": rows, "left_out": 0, "cpu_s": unit.cpu_s(machine.clock.now())}
+    sample, began = unit.playback.sample(at), unit.playback.started - machine.booted
+    rows = [_process(row, began) for row in sample.tree]
+    return {"processes": [*rows, *map(dict, sample.idle)], "left_out": 0, "cpu_s": unit.cpu_s(at)}
 
 
-def _process(played: Recording, row: tuple[Any, ...], began: float) -> dict[str, Any]:
-    pid, command, state, resident, cpu_s, read_chars, read_bytes, major_faults = row
-    main = pid == played.main_pid
-    return {
-        "pid": pid,
-        "ppid": 1 if main else played.main_pid,
-        "command": " ".join(played.header["argv"])[:200] if main else played.header["commands"][command],
-        "state": state,
-        "cpu_s": cpu_s,
-        "read_bytes": read_bytes,
-        "read_chars": read_chars,
-        "major_faults": major_faults,
-        "rss": resident * _MIB,
-        "started_s": round(began + (0.0 if main else played.first_seen[pid]), 2),
-    }
+def _process(row: Row, began: float) -> dict[str, Any]:
+    values = row._asdict()
+    return values | {"started_s": round(began + values.pop("began_s"), 2)}
 
 
-def _shared(unit: SimulatedUnit | None, sample: Sample, now: float) -> list[dict[str, Any]]:
-    """The recorded entries of /dev/shm: there while the engine process lives, which made them."""
-    if unit is None or unit.playback is None or not sample.holders:
+def _shared(unit: SimulatedUnit | None, sample: Sample, at: float) -> list[dict[str, Any]]:
+    """The entries of /dev/shm that the running server made."""
+    if unit is None or unit.playback is None:
         return []
-    entries = unit.playback.recording.header.get("shm", ())
-    age = round(now - unit.playback.started, 1)
-    return [{"name": name, "size": size, "age_s": age, "uid": 0} for name, size in entries]
+    age = round(max(at - unit.playback.started, 0.0), 1)
+    return [{"name": name, "size": size, "age_s": age, "uid": 0} for name, size in sample.shm]

@@ -9,68 +9,38 @@ is the header; each later one is something at `t` seconds after the spawn:
 - `set`: series (by their place in the page) that have a new value from here on;
 - `end`, `prompt_tokens`, `chunks`…: a request that a client sent then, its chunks as [ms since it was sent, tokens].
 
-Moments of the header: `ready` (the API answers), `again` to `served` (traffic that may be repeated), `stop` (SIGTERM),
+`recorded.py` reads it. Moments of the header: `ready` (the API answers), `again` to `served` (traffic that may be repeated), `stop` (SIGTERM),
 `exited` (the main process ended, with `status`), `gone` (no process left). A start that failed has only `exited`.
 """
 
 from __future__ import annotations
 
-import gzip
-import json
+import zlib
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from importlib.resources import files
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
-Values = tuple[float | None, ...]
-"""The value of each series of a page in its order; None: the series is not on the page yet."""
+from specconsole.host.simulated.page import Page, Values
+from specconsole.host.simulated.script import Ending, Facts, Request, Sample
 
-
-@dataclass(frozen=True)
-class Sample:
-    """The card, the host and the server's processes at one moment, in the recorder's units."""
-
-    at: float
-    gpu: tuple[Any, ...]
-    """memory used and total, util, memory util (%), power (mW), °C, SM and memory MHz, throttle bits, and by GPM: SM and
-    DRAM activity (%), PCIe rx and tx (MiB/s); these are None now and then."""
-    holders: tuple[tuple[int, int], ...]
-    """Process and bytes of GPU memory."""
-    host: tuple[Any, ...]
-    """MiB in all, available and cached; load; bytes of /dev/shm in use."""
-    tree: tuple[tuple[Any, ...], ...]
-    """pid, place in `commands`, state, resident MiB, CPU seconds, characters and bytes read, major faults."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """A request that a client sent to the recorded server."""
-
-    at: float
-    end: float
-    batch: str
-    prompt_tokens: int
-    prompt: int | None = None
-    temperature: float | None = None
-    chunks: tuple[tuple[float, int], ...] = ()
-    """Milliseconds since it was sent and tokens of each chunk; () where only its span is known."""
-
-    def tokens_at(self, moment: float) -> int:
-        """Tokens in the KV cache at a moment: those of the prompt, and those that were made until then."""
-        return self.prompt_tokens + sum(tokens for ms, tokens in self.chunks if self.at + ms / 1000 <= moment)
+KILLED_S = 0.4
+"""A server that was stopped while it loads is gone after this: GPU memory was back at most 0.383 s after every SIGTERM."""
+_MANY = 4
+"""From so many requests at once on, the recorded batch of eight is the nearer one."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """One recorded start."""
+    """One recorded start; a `Script`."""
 
     header: Mapping[str, Any]
     log: tuple[tuple[float, bytes], ...]
     samples: tuple[Sample, ...]
     requests: tuple[Request, ...]
-    page: str
+    text: str
+    """The page of metrics as it was at the end."""
     ticks: tuple[tuple[float, Values], ...]
     """The values of the page from each moment on; the first is at ready."""
 
@@ -90,24 +60,66 @@ class Recording:
         return int(self.header["main_pid"])
 
     @property
+    def command(self) -> str:
+        """The main process's title."""
+        return " ".join(self.header["argv"])[:200]
+
+    @property
+    def spawned(self) -> float:
+        """Seconds since the epoch at which it was recorded."""
+        return self.moment("spawned")
+
+    @property
     def ready(self) -> float | None:
         """When it answered, in seconds after the spawn; None: it never did."""
         return self.header.get("ready")
+
+    @property
+    def again(self) -> float:
+        """From here to `served` its traffic may be repeated."""
+        return self.moment("again")
+
+    @property
+    def served(self) -> float:
+        """Where the traffic begins again."""
+        return self.moment("served")
 
     def moment(self, name: str) -> float:
         """A moment of the header, in seconds after the spawn."""
         return float(self.header[name])
 
-    def sample(self, at: float) -> Sample:
-        """The newest sample at that moment; before the first one, the first."""
-        return self.samples[max(bisect_right(self._sampled, at) - 1, 0)]
+    @cached_property
+    def facts(self) -> Facts:
+        """What the server said of itself."""
+        return Facts(self.header["version"], self.header["models"], self.header["ring"], self._blocks)
 
-    def values(self, at: float) -> Values:
-        """The values of the page at that moment, which is not before ready."""
-        return self.ticks[max(bisect_right(self._ticked, at) - 1, 0)][1]
+    @property
+    def _blocks(self) -> int:
+        labels = self.page.series[self.page.by_name["vllm:cache_config_info"][0]].labels
+        return int(labels.partition('num_gpu_blocks="')[2].partition('"')[0])
+
+    # -- how it ends --
+
+    @property
+    def fate(self) -> Ending | None:
+        """How a start that failed ended."""
+        if self.ready is not None:
+            return None
+        exited, status = self.moment("exited"), int(self.header["status"])
+        return Ending(exited, exited, status, result="exit-code" if status else "success")
+
+    def stopped(self, at: float) -> Ending:
+        """How it ended after SIGTERM; while it loads that was not recorded, so nothing is printed then."""
+        if self.ready is None or at < self.ready:
+            return Ending(KILLED_S, KILLED_S, 15, signal=True)
+        stop = self.moment("stop")
+        said = tuple((moment - stop, line) for moment, line in self.all_lines if moment >= stop)
+        return Ending(self.moment("exited") - stop, self.moment("gone") - stop, int(self.header["status"]), lines=said)
+
+    # -- what it printed --
 
     @cached_property
-    def lines(self) -> tuple[tuple[float, bytes], ...]:
+    def all_lines(self) -> tuple[tuple[float, bytes], ...]:
         """The log as journald would cut it: at each newline, stamped when the newline came, without empty lines."""
         lines: list[tuple[float, bytes]] = []
         rest = b""
@@ -117,13 +129,36 @@ class Recording:
         return tuple(lines) + (((self.log[-1][0], rest.rstrip()),) if rest.strip() else ())
 
     @cached_property
-    def first_seen(self) -> Mapping[int, float]:
-        """When each process was first sampled, in seconds after the spawn."""
-        seen: dict[int, float] = {}
-        for sample in self.samples:
-            for row in sample.tree:
-                seen.setdefault(row[0], sample.at)
-        return seen
+    def lines(self) -> tuple[tuple[float, bytes], ...]:
+        """What it printed before SIGTERM, or until it failed."""
+        if self.ready is None:
+            return self.all_lines
+        return tuple(item for item in self.all_lines if item[0] < self.served)
+
+    def dated(self, line: bytes, moment: float) -> bytes:  # noqa: ARG002
+        """A line as it was printed when it was recorded."""
+        return line
+
+    # -- the machine under it --
+
+    def sample(self, at: float) -> Sample:
+        """The newest sample at that moment; before the first one, the first."""
+        return self.samples[max(bisect_right(self._sampled, at) - 1, 0)]
+
+    def stopping(self, at: float, since_s: float) -> Sample:
+        """The sample so long after SIGTERM."""
+        if self.ready is not None and at >= self.ready:
+            return self.sample(self.moment("stop") + since_s)
+        before = self.sample(at)
+        alive = since_s < KILLED_S
+        return replace(before, gpus=self.samples[0].gpus, tree=before.tree if alive else (), idle=(), shm=())
+
+    def alone(self, since_s: float, streams: int) -> Sample:
+        """The card as it was under the recorded main batch, or at rest after ready."""
+        if not streams:
+            return self.sample((self.ready or 0.0) + 0.3)
+        end = max(request.end for request in self.requests if request.batch == "main-T0")
+        return self.sample(self.again + since_s % (end - self.again))
 
     def cpu_s(self, at: float) -> float:
         """CPU seconds that all processes had used by then, also those that had ended."""
@@ -134,7 +169,7 @@ class Recording:
         used: dict[int, float] = {}
         totals: list[float] = []
         for sample in self.samples:
-            used.update((row[0], row[4]) for row in sample.tree)
+            used.update((row.pid, row.cpu_s) for row in sample.tree)
             totals.append(sum(used.values()))
         return totals
 
@@ -142,58 +177,63 @@ class Recording:
     def _sampled(self) -> list[float]:
         return [sample.at for sample in self.samples]
 
+    # -- what it counted and answered --
+
+    @cached_property
+    def page(self) -> Page:
+        """Its page of metrics."""
+        return Page(self.text)
+
+    def values(self, at: float) -> Values:
+        """The values of the page at that moment, which is not before ready."""
+        return self.ticks[max(bisect_right(self._ticked, at) - 1, 0)][1]
+
     @cached_property
     def _ticked(self) -> list[float]:
         return [at for at, _ in self.ticks]
 
+    def pattern(self, text: str, number: int | None, streams: int, heat: float, nth: int) -> Request:
+        """The recorded request that is most like it: as many at once, as hot, and the same for the same prompt."""
+        many = streams >= _MANY
+        found = [request for request in self.requests if request.chunks and "first" not in request.batch]
+        found = [request for request in found if request.batch.startswith("c8") is many]
+        nearest = min(abs((request.temperature or 0) - heat) for request in found)
+        found = [request for request in found if abs((request.temperature or 0) - heat) == nearest]
+        prompts = sorted({request.prompt or 0 for request in found})
+        place = zlib.crc32(text.encode()) if number is None else number
+        found = [request for request in found if (request.prompt or 0) == prompts[place % len(prompts)]]
+        return found[nth % len(found)]
 
-def names() -> list[str]:
-    """The recordings that there are."""
-    found = (entry.name for entry in (files("specconsole") / "host" / "recordings").iterdir())
-    return sorted(name.removesuffix(".jsonl.gz") for name in found if name.endswith(".jsonl.gz"))
-
-
-@lru_cache
-def header(name: str) -> Mapping[str, Any]:
-    """Read only the first line of a recording."""
-    with (files("specconsole") / "host" / "recordings" / f"{name}.jsonl.gz").open("rb") as raw, gzip.open(raw) as file:
-        first: Mapping[str, Any] = json.loads(file.readline())
-        return first
-
-
-@lru_cache
-def load(name: str) -> Recording:
-    """Read a recording."""
-    data = (files("specconsole") / "host" / "recordings" / f"{name}.jsonl.gz").read_bytes()
-    head, *records = (json.loads(line) for line in gzip.decompress(data).splitlines())
-    return Recording(
-        header=head,
-        log=tuple((item["t"], item["log"].encode("utf-8", "surrogateescape")) for item in records if "log" in item),
-        samples=tuple(_sample(item) for item in records if "gpu" in item),
-        requests=tuple(_request(item) for item in records if "batch" in item),
-        page="".join(item["page"] for item in records if "page" in item),
-        ticks=_ticks(records),
-    )
+    def drafts(self, pattern: Request, carry: dict[str, float]) -> RecordedDrafts | None:
+        """What became of the drafts of the recorded batch."""
+        known = self.header["drafts"].get(pattern.batch)
+        if known is None:
+            return None
+        positions = len(self.page.by_name["vllm:spec_decode_num_accepted_tokens_per_pos_total"])
+        undrafted, beyond = known
+        return RecordedDrafts(undrafted, beyond, positions, carry)
 
 
-def _sample(item: dict[str, Any]) -> Sample:
-    holders = tuple((pid, memory) for pid, memory in item["holders"])
-    return Sample(item["t"], tuple(item["gpu"]), holders, tuple(item["host"]), tuple(map(tuple, item["tree"])))
+class RecordedDrafts:
+    """Drafts of one answer. Of steps with one token the recorded share had none: it is laid out evenly."""
 
+    def __init__(self, undrafted: float, beyond: float, positions: int, carry: dict[str, float]) -> None:
+        self._share = undrafted
+        self._beyond = beyond
+        self._positions = positions
+        self._carry = carry
+        self._undrafted = 0.0
 
-def _request(item: dict[str, Any]) -> Request:
-    values = {key: value for key, value in item.items() if key not in ("t", "chunks")}
-    return Request(at=item["t"], chunks=tuple((ms, tokens) for ms, tokens in item.get("chunks", ())), **values)
-
-
-def _ticks(records: list[dict[str, Any]]) -> tuple[tuple[float, Values], ...]:
-    ticks: list[tuple[float, Values]] = []
-    values: list[float | None] = []
-    for item in records:
-        if "values" in item:
-            values = list(item["values"])
-        for place, value in item.get("set", ()):
-            values[place] = value
-        if "values" in item or "set" in item:
-            ticks.append((item["t"], tuple(values)))
-    return tuple(ticks)
+    def step(self, place: int, tokens: int, *, last: bool) -> int | None:  # noqa: ARG002
+        """Tokens accepted; vLLM counts what was accepted past the end as well."""
+        if tokens == 1:
+            self._undrafted += self._share
+            if self._undrafted >= 1:
+                self._undrafted -= 1
+                return None
+        accepted = tokens - 1
+        if last:
+            beyond = self._carry.get("beyond", 0.0) + self._beyond * (self._positions - accepted)
+            accepted += int(beyond)
+            self._carry["beyond"] = beyond % 1
+        return accepted

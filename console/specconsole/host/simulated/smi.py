@@ -1,4 +1,4 @@
-"""`nvidia-smi` on the simulated host: its query form, from the recorded samples."""
+"""`nvidia-smi` on the simulated host: its query form, from the samples of the scripts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def answer(machine: Machine, words: Sequence[str]) -> tuple[int, str] | None:
         return None
     form = next((word.partition("=")[2] for word in words if word.startswith("--format=")), "csv")
     fields = [name.strip() for name in query.split(",")]
-    cards = [_values(machine, index) for index in range(machine.gpus)]
+    cards = [_values(machine, index) for index in range(len(machine.site.cards))]
     rows = [[card.get(name, "[N/A]") for name in fields] for card in cards]
     if "nounits" in form:
         rows = [[_bare(value) for value in row] for row in rows]
@@ -30,23 +30,24 @@ def _bare(value: str) -> str:
 
 
 def _values(machine: Machine, index: int) -> dict[str, str]:
-    card = machine.recording(next(iter(machine.units))).header["card"]
-    used, total, util, util_memory, power, celsius, sm_mhz, memory_mhz, *_ = machine.sample().gpu
+    card, sample = machine.site.cards[index], machine.sample()
+    reading = sample.gpus[min(index, len(sample.gpus) - 1)]
+    foreign = sum(stranger.memory for stranger in machine.strangers if stranger.gpu == index)
     return {
         "index": str(index),
-        "uuid": f"{card['uuid'][:-2]}{index:02x}",
-        "name": card["name"] + (" (copy of GPU 0)" if index else ""),
-        "driver_version": card["driver"],
+        "uuid": card["uuid"],
+        "name": card["name"],
+        "driver_version": machine.site.driver,
         "pci.bus_id": card["bus"],
-        "memory.used": f"{(used - card['memory_reserved']) / _MIB:.0f} MiB",
-        "memory.total": f"{total / _MIB:.0f} MiB",
-        "utilization.gpu": f"{util} %",
-        "utilization.memory": f"{util_memory} %",
-        "power.draw": f"{power / 1000:.2f} W",
+        "memory.used": f"{(reading.memory_used + foreign) / _MIB:.0f} MiB",
+        "memory.total": f"{machine.site.memory_gpu / _MIB:.0f} MiB",
+        "utilization.gpu": f"{reading.util * 100:.0f} %",
+        "utilization.memory": f"{reading.util_memory * 100:.0f} %",
+        "power.draw": f"{reading.power_w:.2f} W",
         "power.limit": f"{card['power_limit_w']:.2f} W",
-        "temperature.gpu": str(celsius),
-        "clocks.current.sm": f"{sm_mhz} MHz",
-        "clocks.current.memory": f"{memory_mhz} MHz",
+        "temperature.gpu": f"{reading.celsius:.0f}",
+        "clocks.current.sm": f"{reading.sm_mhz} MHz",
+        "clocks.current.memory": f"{reading.memory_mhz} MHz",
         "clocks.max.sm": f"{card['sm_mhz_max']} MHz",
         "mig.mode.current": "Disabled",
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from specconsole.host.simulated import recorded
 from specconsole.host.simulated.fixture import unit_of
 from specconsole.host.simulated.machine import Machine
 
@@ -38,11 +39,11 @@ def tour(serve_s: float) -> Story:
     return story
 
 
-def loading(recorded: str) -> Story:
+def loading(name: str) -> Story:
     """One unit loads and then serves until someone stops it."""
 
     def story(machine: Machine) -> None:
-        machine.start(unit_of(recorded), machine.clock.now() - LOADING_S)
+        machine.start(unit_of(name), machine.clock.now() - LOADING_S)
         machine.advance()
 
     return story
@@ -58,10 +59,10 @@ def serving(machine: Machine) -> None:
     machine.advance()
 
 
-def _served_before(machine: Machine, recorded: str, until: float) -> None:
+def _served_before(machine: Machine, name: str, until: float) -> None:
     """Let a unit have run once, as recorded, so that all its processes are gone at `until`."""
-    unit = unit_of(recorded)
-    header = machine.recording(unit).header
+    unit = unit_of(name)
+    header = recorded.header(name)
     began = until - _PAUSE_S - header["gone"]
     machine.start(unit, began)
     machine.stop(unit, began + header["stop"])
@@ -72,10 +73,10 @@ def _act(machine: Machine, number: int, at: float, serve_s: float) -> None:
     """Play one start of the tour and note the next."""
     if machine.operated:
         return
-    recorded = _ACTS[number % len(_ACTS)]
-    unit = unit_of(recorded)
+    name = _ACTS[number % len(_ACTS)]
+    unit = unit_of(name)
     machine.start(unit, at)
-    header = machine.recording(unit).header
+    header = recorded.header(name)
     if "stop" not in header:
         machine.at(at + header["exited"] + _LOOK_S, lambda moment: _act(machine, number + 1, moment, serve_s))
         return

@@ -1,4 +1,4 @@
-"""One streamed answer with the pace of a recorded request: its chunks at their times, with their tokens."""
+"""One streamed answer with the pace that the script gives it: its chunks at their times, with their tokens."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from typing import Any
 
 from specconsole.clock import Clock
 from specconsole.host.simulated.playback import Playback
-from specconsole.host.simulated.recording import Request
-
-_MANY = 4
-"""From so many requests at once on, the recorded batch of eight is the nearer one."""
+from specconsole.host.simulated.script import Request
 
 
 def wanted(body: dict[str, Any]) -> str:
@@ -43,45 +40,38 @@ class Stream:
         self._sent = clock.now()
         self._prompt = wanted(body)
         self._limit = int(body.get("max_tokens") or body.get("max_completion_tokens") or 16)
-        self._model = self._header("models")["data"][0]["id"]
+        self._facts = playback.script.facts
+        self._model = self._facts.model
         self._id = f"{'chatcmpl' if chat else 'cmpl'}-{zlib.crc32(f'{self._sent} {self._prompt}'.encode()):016x}"
-        self._pattern = self._choose(prompt, streams)
-        self._undrafted = 0.0
+        self._pattern = playback.script.pattern(
+            self._prompt,
+            prompt,
+            streams or len(playback.live) + 1,
+            float(body.get("temperature", 1.0)),
+            playback.extra_requests,
+        )
+        self._drafts = playback.script.drafts(self._pattern, playback.carry)
         self._tokens = 0
         self._prompt_tokens = self._pattern.prompt_tokens
 
-    def _header(self, name: str) -> Any:
-        return self._playback.recording.header[name]
+    def chunks(self) -> Iterator[tuple[float, int, int]]:
+        """Milliseconds since the request was sent, tokens and place in the pattern of each chunk.
 
-    def _choose(self, prompt: int | None, streams: int | None) -> Request:
-        """The recorded request that is most like this one: as many at once, as hot, and the same for the same prompt."""
-        many = (streams or len(self._playback.live) + 1) >= _MANY
-        found = [request for request in self._playback.recording.requests if request.chunks]
-        found = [
-            request for request in found if request.batch.startswith("c8") is many and "first" not in request.batch
-        ]
-        heat = float(self._body.get("temperature", 1.0))
-        nearest = min(abs((request.temperature or 0) - heat) for request in found)
-        found = [request for request in found if abs((request.temperature or 0) - heat) == nearest]
-        prompts = sorted({request.prompt or 0 for request in found})
-        number = zlib.crc32(self._prompt.encode()) if prompt is None else prompt
-        found = [request for request in found if (request.prompt or 0) == prompts[number % len(prompts)]]
-        return found[int(self._playback.extra_requests % len(found))]
-
-    def chunks(self) -> Iterator[tuple[float, int]]:
-        """Milliseconds since the request was sent and tokens of each chunk; longer than recorded it goes on likewise."""
+        An answer that is longer than its pattern goes on likewise.
+        """
         first, *later = self._pattern.chunks
         made, moment = min(first[1], self._limit), first[0]
-        yield moment, made
+        yield moment, made, 0
         gaps = [
-            (at - before, tokens) for (before, _), (at, tokens) in zip(self._pattern.chunks, later, strict=False)
-        ] or [(first[0], first[1])]
+            (at - before, tokens, place)
+            for place, ((before, _), (at, tokens)) in enumerate(zip(self._pattern.chunks, later, strict=False), 1)
+        ] or [(first[0], first[1], 0)]
         while made < self._limit:
-            for gap, tokens in gaps:
+            for gap, tokens, place in gaps:
                 moment += gap
                 taken = min(tokens, self._limit - made)
                 made += taken
-                yield moment, taken
+                yield moment, taken, place
                 if made >= self._limit:
                     return
 
@@ -93,11 +83,11 @@ class Stream:
         before = 0.0
         first = 0.0
         try:
-            for moment, tokens in self.chunks():
+            for moment, tokens, place in self.chunks():
                 await self._clock.sleep(max(self._sent + moment / 1000 - self._clock.now(), 0))
                 self._alive()
                 self._tokens += tokens
-                self._count(moment, before, tokens)
+                self._count(moment, before, tokens, place)
                 first = first or moment
                 before = moment
                 yield moment, tokens, self._tokens >= self._limit
@@ -105,48 +95,20 @@ class Stream:
             self._playback.live.remove(request)
         self._count_end(before / 1000, (before - first) / 1000)
 
-    def _count(self, moment: float, before: float, tokens: int) -> None:
-        page, extra = self._playback.page, self._playback.extra
-        page.add(extra, "vllm:generation_tokens_total", tokens)
-        page.observe(extra, "vllm:iteration_tokens_total", tokens)
+    def _count(self, moment: float, before: float, tokens: int, place: int) -> None:
+        page, extra = self._playback.script.page, self._playback.extra
         if not before:
-            page.add(extra, "vllm:prompt_tokens_total", self._prompt_tokens)
-            page.add(extra, "vllm:prefix_cache_queries_total", self._prompt_tokens)
-            page.observe(extra, "vllm:time_to_first_token_seconds", moment / 1000)
+            page.first_token(extra, tokens, self._prompt_tokens, moment / 1000)
             return
-        page.observe(extra, "vllm:inter_token_latency_seconds", (moment - before) / 1000)
-        self._count_draft(tokens)
-
-    def _count_draft(self, tokens: int) -> None:
-        """Count a step's draft. Of steps with one token the recorded share had none: it is laid out evenly."""
-        page, extra = self._playback.page, self._playback.extra
-        if self._pattern.batch not in self._header("drafts"):
-            return
-        undrafted, beyond = self._header("drafts")[self._pattern.batch]
-        if tokens == 1:
-            self._undrafted += undrafted
-            if self._undrafted >= 1:
-                self._undrafted -= 1
-                return
-        positions = page.by_name["vllm:spec_decode_num_accepted_tokens_per_pos_total"]
-        accepted = tokens - 1
-        if self._tokens >= self._limit:  # vLLM counts what was accepted past the end as well
-            self._playback.beyond += beyond * (len(positions) - accepted)
-            accepted += int(self._playback.beyond)
-            self._playback.beyond %= 1
-        page.add(extra, "vllm:spec_decode_num_drafts_total", 1)
-        page.add(extra, "vllm:spec_decode_num_draft_tokens_total", len(positions))
-        page.add(extra, "vllm:spec_decode_num_accepted_tokens_total", accepted)
-        for place in positions[:accepted]:
-            extra[place] = extra.get(place, 0.0) + 1
+        page.step(extra, tokens, (moment - before) / 1000)
+        if self._drafts is not None:
+            accepted = self._drafts.step(place, tokens, last=self._tokens >= self._limit)
+            if accepted is not None:
+                page.draft(extra, accepted)
 
     def _count_end(self, whole_s: float, decode_s: float) -> None:
-        page, extra = self._playback.page, self._playback.extra
-        page.add(extra, "vllm:request_success_total", 1, 'finished_reason="length"')
-        page.observe(extra, "vllm:e2e_request_latency_seconds", whole_s)
-        page.observe(extra, "vllm:request_time_per_output_token_seconds", decode_s / max(self._tokens - 1, 1))
-        page.observe(extra, "vllm:request_prompt_tokens", self._prompt_tokens)
-        page.observe(extra, "vllm:request_generation_tokens", self._tokens)
+        tpot_s = decode_s / max(self._tokens - 1, 1)
+        self._playback.script.page.end(self._playback.extra, whole_s, tpot_s, self._prompt_tokens, self._tokens)
 
     # -- what is sent --
 
@@ -176,8 +138,8 @@ class Stream:
         return {"index": 0, **said, "logprobs": None, "finish_reason": "length" if last else None, "token_ids": None}
 
     def text(self, begin: int, end: int) -> str:
-        """The recorded model follows a ring of words, one a token; where it begins depends on the prompt."""
-        ring = self._header("ring")
+        """The model follows a ring of words, one a token; where it begins depends on the prompt."""
+        ring = self._facts.words
         start = zlib.crc32(self._prompt.encode())
         return "".join(ring[(start + place) % len(ring)] for place in range(begin, end))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from specconsole.host.simulated import fixture
 from specconsole.host.simulated.machine import Machine
 from specconsole.host.simulated.options import Options, parse
 from specconsole.host.simulated.unit import SimulatedUnit
@@ -44,7 +43,7 @@ def answer(machine: Machine, words: Sequence[str]) -> Answer | None:
     if "--user" in options.flags or options.values("-M", "--machine"):
         return 1, "Failed to connect to bus: No medium found"
     if "--version" in options.flags:
-        return 0, f"systemd {fixture.SYSTEMD}\n"
+        return 0, f"systemd {machine.site.systemd}\n"
     if not options.words:
         return _list_units(machine, options, [])
     command, *names = options.words
@@ -76,7 +75,7 @@ def _show(machine: Machine, options: Options, names: Sequence[str]) -> Answer:
     wanted = [name for value in options.values("-p", "--property", "-P") for name in value.split(",")]
     only_values = "--value" in options.flags or bool(options.values("-P"))
     if not names:
-        manager = {"Version": fixture.SYSTEMD, "SystemState": "running", "UnitsLoadTimestampMonotonic": "5421336"}
+        manager = {"Version": machine.site.systemd, "SystemState": "running", "UnitsLoadTimestampMonotonic": "5421336"}
         return 0, _block(manager, wanted, only_values)
     unix = options.values("--timestamp") == ["unix"]
     blocks = []
@@ -102,21 +101,21 @@ def properties(machine: Machine, unit: SimulatedUnit, unix: bool) -> dict[str, s
     """All properties of a unit that are known here."""
     cpu = unit.cpu_s(machine.clock.now())
     sample = machine.sample() if unit.running else None
-    resident = sum(row[3] for row in sample.tree) * 1024 * 1024 if sample else None
+    resident = sum(row.rss for row in sample.tree) if sample else None
     values = {
         "Type": "exec",
         "ExitType": "main",
-        "Restart": "no",
+        "Restart": unit.file.restart,
         "NotifyAccess": "none",
-        "RestartUSec": "100ms",
+        "RestartUSec": _span(unit.file.restart_s),
         "TimeoutStartUSec": _INFINITY,
-        "TimeoutStopUSec": "2min",
+        "TimeoutStopUSec": _span(unit.file.stop_s),
         "MainPID": str(unit.main_pid),
         "ControlPID": "0",
         "StatusText": "",
         "Result": unit.result,
-        "NRestarts": "0",
-        "ExecMainPID": str(unit.playback.recording.main_pid if unit.playback else 0),
+        "NRestarts": str(unit.restarts),
+        "ExecMainPID": str(unit.playback.script.main_pid if unit.playback else 0),
         "ExecMainCode": str(unit.exit_code),
         "ExecMainStatus": str(unit.exit_status),
         "ExecStart": _exec(unit),
@@ -168,6 +167,12 @@ def properties(machine: Machine, unit: SimulatedUnit, unix: bool) -> dict[str, s
     return values
 
 
+def _span(seconds: float) -> str:
+    minutes, rest = divmod(seconds, 60)
+    parts = [f"{minutes:.0f}min"] * bool(minutes) + [f"{rest:g}s" if rest >= 1 else f"{rest * 1000:g}ms"] * bool(rest)
+    return " ".join(parts) or "0"
+
+
 def _date(moment: float | None) -> str:
     from datetime import datetime, timezone
 
@@ -195,7 +200,7 @@ def _list_units(machine: Machine, options: Options, patterns: Sequence[str]) -> 
     everything = "--all" in options.flags or "-a" in options.flags
     lines = []
     for unit in _chosen(machine, options, patterns):
-        loaded = unit.running or unit.active == "failed" or everything
+        loaded = unit.busy or unit.active == "failed" or everything
         if loaded and (not states or {unit.active, unit.sub, "loaded"} & set(states)):
             lines.append(f"{unit.name} loaded {unit.active} {unit.sub} {unit.file.description}\n")
     return 0, "".join(lines)

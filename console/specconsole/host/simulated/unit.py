@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
-from specconsole.host.simulated.fixture import UnitFile
 from specconsole.host.simulated.journal import Journal
 from specconsole.host.simulated.playback import Playback
+from specconsole.host.simulated.site import UnitFile
 
 STARTING = "7d4958e842da4a758f6c1cdc7b36dcc5"
 STARTED = "39f53479d3a045ac8e11786248231fbf"
@@ -17,6 +17,8 @@ EXITED = "98e322203f7a4ed290d09fe03c09fe15"
 SUCCESS = "7ad2d189f7e94e70a38c781354912448"
 FAILED = "d9b373ed55a64feb8242e02dbe79a49c"
 CONSUMED = "ae8f7b866b0347b9af31fe1c80b127c0"
+RESTARTING = "5eb03494b6584870a536b337290809b3"
+OOM_KILLED = "fe6faa94e7774663a0da52717891d8ef"
 """Message ids of systemd's catalogue."""
 
 
@@ -31,6 +33,12 @@ class SimulatedUnit:
     result: str = "success"
     enabled: bool = False
     starts: int = 0
+    restarts: int = 0
+    """How often systemd started it again by itself."""
+    due: float | None = None
+    """When it is to be started."""
+    used_s: float = 0.0
+    """CPU seconds of the starts before this one."""
     playback: Playback | None = None
     """The server that runs, or ran last."""
     stamps: dict[str, float] = field(default_factory=dict)
@@ -50,10 +58,15 @@ class SimulatedUnit:
         return self.active in ("active", "deactivating")
 
     @property
+    def busy(self) -> bool:
+        """It runs, or waits for its restart."""
+        return self.running or self.active == "activating"
+
+    @property
     def main_pid(self) -> int:
         """The main process; 0 when there is none."""
         alive = self.playback is not None and self.running and not self.exit_code
-        return self.playback.recording.main_pid if alive and self.playback else 0
+        return self.playback.script.main_pid if alive and self.playback else 0
 
     @property
     def cgroup(self) -> str:
@@ -68,6 +81,13 @@ class SimulatedUnit:
     def begin(self, at: float, playback: Playback, journal: Journal) -> None:
         """Enter active (running)."""
         self.starts += 1
+        if self.active == "activating":
+            self.restarts += 1
+            text = f"{self.name}: Scheduled restart job, restart counter is at {self.restarts}."
+            self._say(journal, at, text, RESTARTING)
+        else:
+            self.restarts = 0
+        self.used_s += self.cpu_s(at) or 0.0
         self.playback, self.exit_code, self.exit_status = playback, 0, 0
         self._say(journal, at, f"Starting {self.name} - {self.file.description}...", STARTING)
         self._enter(at, "active", "running")
@@ -85,22 +105,25 @@ class SimulatedUnit:
 
     def exit(self, at: float, journal: Journal) -> None:
         """Take the end of the main process."""
-        if self.playback is None:
+        ending = self.playback.ending if self.playback else None
+        if ending is None:
             return
-        killed = self.playback.stopped is not None and not self.playback.served_before_stop
-        self.exit_code = 2 if killed else 1
-        self.exit_status = 15 if killed else int(self.playback.recording.header["status"])
+        self.exit_code, self.exit_status = (2 if ending.signal else 1), ending.status
         self.stamps["ExecMainExit"] = at
-        if self.exit_code == 1 and self.exit_status:
-            self.result = "exit-code"
-            how = f"Main process exited, code=exited, status={self.exit_status}/FAILURE"
-            self._say(journal, at, f"{self.name}: {how}", EXITED, priority=5)
+        if ending.result == "oom-kill":
+            text = f"{self.name}: A process of this unit has been killed by the OOM killer."
+            self._say(journal, at, text, OOM_KILLED, priority=5)
+        if ending.result != "success":
+            self.result = ending.result
+            how = f"killed, status={ending.status}/KILL" if ending.signal else f"exited, status={ending.status}/FAILURE"
+            self._say(journal, at, f"{self.name}: Main process exited, code={how}", EXITED, priority=5)
 
-    def end(self, at: float, journal: Journal) -> None:
-        """Take the end of the last process: inactive, or failed."""
+    def end(self, at: float, journal: Journal) -> float | None:
+        """Take the end of the last process: inactive, failed, or waiting for its restart; returns when that is."""
         failed = self.result != "success"
         stopped = self.active == "deactivating"
-        self._enter(at, "failed" if failed else "inactive", "failed" if failed else "dead")
+        again = not stopped and (self.file.restart == "always" or (failed and self.file.restart == "on-failure"))
+        self._enter(at, *self._after(failed, again))
         self.stamps["InactiveEnter"] = at
         if failed:
             self._say(journal, at, f"{self.name}: Failed with result '{self.result}'.", FAILED, priority=4)
@@ -110,14 +133,33 @@ class SimulatedUnit:
             self._say(journal, at, f"Stopped {self.name} - {self.file.description}.", STOPPED)
         used = f"{self.name}: Consumed {_span(self.cpu_s(at) or 0)} CPU time."
         self._say(journal, at, used, CONSUMED)
+        if again:
+            self.due = at + self.file.restart_s
+        return self.due if again else None
+
+    def _after(self, failed: bool, again: bool) -> tuple[str, str]:
+        if again:
+            return "activating", "auto-restart"
+        return ("failed", "failed") if failed else ("inactive", "dead")
+
+    def wait_no_more(self) -> None:
+        """A start on request comes before the one that it waited for."""
+        if self.active == "activating":
+            self.active, self.sub = "inactive", "dead"
+
+    def give_up(self, at: float, journal: Journal) -> None:
+        """Wait for no restart any more."""
+        self._enter(at, "inactive", "dead")
+        self.restarts = 0
+        self._say(journal, at, f"Stopped {self.name} - {self.file.description}.", STOPPED)
 
     def cpu_s(self, now: float) -> float | None:
         """CPU seconds of its processes, running or ended; None before the first start."""
         return self.playback.cpu_s(now) if self.playback else None
 
-    def new_invocation(self) -> str:
-        """An id for the next start; the same demo has the same ids."""
-        return hashlib.sha256(f"{self.name} {self.starts + 1}".encode()).hexdigest()[:32]
+    def new_invocation(self, at: float) -> str:
+        """An id for a start at that moment; a demo that opens at the same moment has the same ids."""
+        return hashlib.sha256(f"{self.name} {self.starts + 1} {at:.0f}".encode()).hexdigest()[:32]
 
     def _enter(self, at: float, active: str, sub: str) -> None:
         self.active, self.sub = active, sub
