@@ -23,7 +23,7 @@ SPEED = 8.0
 
 def loading(app: SpecConsole) -> bool:
     """The weights are being read."""
-    return bool(app.attempt and app.attempt.bar and app.attempt.bar.done >= 9)
+    return bool(app.attempt and app.attempt.weights and app.attempt.weights.done >= 9)
 
 
 def serving(app: SpecConsole) -> bool:

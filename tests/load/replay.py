@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from specconsole.gpu.sample import Fleet, Gpu, GpuProcess, UnitProcess, UnitTree, Vitals, parse
 from specconsole.host.simulated import probe, recording
-from specconsole.host.simulated.fixture import unit_of
+from specconsole.host.simulated.fixture import site, unit_of
 from specconsole.host.simulated.machine import Machine
 from specconsole.load import ledger, sign
 from specconsole.load.gather import gather
@@ -34,7 +34,7 @@ def records_of(name: str, start: float = 0.0) -> list[LogRecord]:
 def recorded(name: str, every_s: float = 1.0) -> Iterator[tuple[float, Verdict]]:
     """Judge a recorded start at each moment from its spawn until it is ready, or has failed."""
     clock = FakeClock()
-    machine = Machine(clock)
+    machine = Machine(clock, site())
     unit, begun = unit_of(name), clock.time
     machine.start(unit, begun)
     played = recording.load(name)
@@ -45,7 +45,7 @@ def recorded(name: str, every_s: float = 1.0) -> Iterator[tuple[float, Verdict]]
     while passed < (played.ready or played.moment("exited")):
         clock.time = begun + passed
         machine.advance()
-        fleet = parse(probe.frame(machine, [unit], every_s).replace(unit.encode(), UNIT.encode()))
+        fleet = parse(probe.frame(machine, [unit], every_s, clock.time).replace(unit.encode(), UNIT.encode()))
         book = ledger.feed(book, fleet)
         while left and left[0].at <= clock.time:
             signs = sign.read(signs, left.pop(0))

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from specconsole.host.simulated import recorded
+from specconsole.host.simulated import recording
 from specconsole.host.simulated.page import Page, number
 
 LOGS = {
@@ -27,42 +27,42 @@ MAIN = {"moe-ngram": (642, 3060, 3840), "moe-eagle3": (640, 1920, 2560), "dense-
 
 
 def test_all_are_there_and_small() -> None:
-    assert set(recorded.names()) == set(LOGS)
+    assert set(recording.names()) == set(LOGS)
     folder = files("specconsole") / "host" / "recordings"
     assert sum(len(entry.read_bytes()) for entry in folder.iterdir()) < 1_500_000
 
 
 @pytest.mark.parametrize("name", LOGS)
 def test_the_log_is_whole(name: str) -> None:
-    played = recorded.load(name)
+    played = recording.load(name)
     data = b"".join(part for _, part in played.log)
     size, digest = LOGS[name]
     assert len(data) == size
     assert hashlib.sha256(data).hexdigest()[:8] == digest
     moments = [at for at, _ in played.log]
     assert moments == sorted(moments)
-    assert b"\n".join(line for _, line in played.all_lines) == b"\n".join(
+    assert b"\n".join(line for _, line in played.lines) == b"\n".join(
         line.rstrip() for line in data.split(b"\n") if line.strip()
     )
 
 
 @pytest.mark.parametrize("name", LOGS)
 def test_samples_come_at_least_once_a_second(name: str) -> None:
-    samples = recorded.load(name).samples
+    samples = recording.load(name).samples
     assert samples[0].at < 0 < samples[-1].at
     assert max(after.at - before.at for before, after in pairwise(samples)) < 0.5
 
 
 @pytest.mark.parametrize("name", SERVED)
 def test_the_page_ends_as_it_was_recorded(name: str) -> None:
-    played = recorded.load(name)
+    played = recording.load(name)
     assert played.ticks[-1][0] <= played.moment("served") <= played.moment("stop")
     assert Page(played.text).render(played.values(played.moment("stop")), 0.0) == played.text
 
 
 @pytest.mark.parametrize("name", SERVED)
 def test_counters_only_grow_and_buckets_stay_in_order(name: str) -> None:
-    played = recorded.load(name)
+    played = recording.load(name)
     page = Page(played.text)
     for (_, before), (_, after) in pairwise(played.ticks):
         for series, old, new in zip(page.series, before, after, strict=True):
@@ -78,7 +78,7 @@ def test_counters_only_grow_and_buckets_stay_in_order(name: str) -> None:
 
 @pytest.mark.parametrize("name", MAIN)
 def test_the_counters_move_when_the_requests_ran(name: str) -> None:
-    played = recorded.load(name)
+    played = recording.load(name)
     page = Page(played.text)
     batch = [request for request in played.requests if request.batch == "main-T0"]
     begin, end = played.values(batch[0].at), played.values(batch[-1].end)
@@ -94,7 +94,7 @@ def test_the_counters_move_when_the_requests_ran(name: str) -> None:
 
 
 def test_the_recorded_batches_have_their_chunks() -> None:
-    batch = [request for request in recorded.load("moe-ngram").requests if request.batch == "main-T0"]
+    batch = [request for request in recording.load("moe-ngram").requests if request.batch == "main-T0"]
     assert len(batch) == 15
     assert all(sum(tokens for _, tokens in request.chunks) == 256 for request in batch)
     steps = [after[0] - before[0] for request in batch for before, after in pairwise(request.chunks)]

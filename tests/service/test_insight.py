@@ -133,7 +133,7 @@ def test_samples_make_a_verdict_of_the_units_own_processes() -> None:
 
 async def test_the_simulated_start_that_dies_is_diagnosed_while_it_is_followed() -> None:
     clock = ScaledClock(SystemClock(), 60.0)
-    host = SimulatedHost(clock=clock, begin=story.loading("dense-dies"), speed=60.0)
+    host = SimulatedHost(clock=clock, begin=story.loading("dense-dies"))
     await host.open()
     said: list[Standing] = []
     try:

@@ -5,25 +5,28 @@ from __future__ import annotations
 import pytest
 
 from specconsole import cli
-from specconsole.host.simulated import recorded
-from specconsole.verb import demo
+from specconsole.host import target
+from specconsole.host.simulated import make, recording
 
 
-def test_recordings_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_scenarios_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["demo", "--list"]) == 0
     listed = capsys.readouterr().out
-    assert all(name in listed for name in recorded.names())
-    assert "moe-ngram       MoE 30B-A3B, n-gram, 5 tokens                   ready after 140 s" in listed
-    assert "failed after 90 s" in listed
+    assert all(name in listed for name in recording.names())
+    assert "slow-disk       60x    the baseline reads its weights from a disk" in listed
+    assert "h200            4x     real starts and stops, recorded on one NVIDIA H200" in listed
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--speed", "0.5"], "--speed 0.5 is out of range. It takes 1 to 60."),
+        (["--speed", "0.5"], "A speed of 0.5 is out of range. It takes 1 to 600."),
         (["--speed", "1e9"], "is out of range"),
         (["--gpus", "9"], "--gpus 9 is out of range. It takes 1 to 8."),
-        (["--run", "other"], "There is no recording other. There are dense-baseline,"),
+        (["--scenario", "other"], "There is no scenario other. There are normal, slow-disk,"),
+        (["--scenario", "oom:other"], "The scenario has no unit other. It has baseline and ngram."),
+        (["--scenario", "moe-ngram:ngram"], "The scenario moe-ngram takes no unit."),
+        (["--scenario", "oom@fast"], "'fast' is no speed. Write demo:oom@60"),
     ],
 )
 def test_bad_words_are_told(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -36,6 +39,23 @@ def test_without_a_terminal_it_says_what_to_use(capsys: pytest.CaptureFixture[st
     assert "needs a terminal. Use specconsole status demo --json" in capsys.readouterr().err
 
 
-def test_the_title_says_replay_and_speed() -> None:
-    assert demo.title(4.0) == "demo · H200 replay ×4"
-    assert demo.title(1.0) == "demo · H200 replay ×1"
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ("demo", "demo · H200 replay ×1"),
+        ("demo:h200", "demo · H200 replay ×4"),
+        ("demo:slow-disk", "simulated: slow-disk, 60x"),
+        ("demo:slow-disk@600", "simulated: slow-disk, 600x"),
+        ("demo:ngram-loses:ngram@2.5", "simulated: ngram-loses, 2.5x"),
+    ],
+)
+def test_the_host_s_name_says_what_it_is_and_how_fast(asked: str, name: str) -> None:
+    demo = target.demo(asked)
+    assert demo is not None
+    assert make(demo).name == name
+
+
+@pytest.mark.parametrize("machine", ["demo:22", "demo@gpu-1", "demos", "kim@demo:22"])
+def test_machines_may_be_called_alike(machine: str) -> None:
+    assert target.demo(machine) is None
+    assert target.parse(machine).text == machine

@@ -30,6 +30,7 @@ PORT = Endpoint(8011)
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine = Machine(user=False)
     machine.change("vllm@tiny.service", ActiveState="inactive", SubState="dead", MainPID="0")
+    machine.host.clock = FakeClock(auto=True)
     monkeypatch.setattr(session, "make_host", lambda *_: machine.host)
     return machine
 
@@ -37,7 +38,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 def look(*words: str) -> Any:
     parser = argparse.ArgumentParser()
     engine.configure(parser)
-    return engine._run(parser.parse_args(["root@gpu-1", *words]), FakeClock(auto=True))
+    return engine._run(parser.parse_args(["root@gpu-1", *words]))
 
 
 async def test_once_waits_for_its_window_and_agrees_with_the_counters(

@@ -86,7 +86,6 @@ def line(*rows: dict[str, Any], **values: Any) -> bytes:
 def host(monkeypatch: pytest.MonkeyPatch) -> FakeHost:
     host = FakeHost(clock=FakeClock(auto=True))
     monkeypatch.setattr(session, "make_host", lambda *_: host)
-    monkeypatch.setattr(gpus, "SystemClock", lambda: host.clock)
     return host
 
 
@@ -138,7 +137,7 @@ def test_following_in_json_is_one_document_a_line(host: FakeHost, capsys: pytest
 
     host.script("probe", [*frames, closed])
     with pytest.raises(KeyboardInterrupt):
-        asyncio.run(gpus._run(cli.parse(["gpus", "h", "--json"]), host.clock))
+        asyncio.run(gpus._run(cli.parse(["gpus", "h", "--json"])))
     documents = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
     assert [document["mono"] for document in documents] == [0.0, 1.0, 2.0]
 

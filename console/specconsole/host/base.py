@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
+from specconsole.clock import Clock
 from specconsole.errors import CommandFailed
 
 
@@ -155,6 +156,11 @@ class Host(Protocol):
     @property
     def name(self) -> str:
         """What the user typed: root@gpu-1, an alias, localhost, demo."""
+        ...
+
+    @property
+    def clock(self) -> Clock:
+        """The time that passes for who looks at it: the machine's own, or a simulated host's."""
         ...
 
     @property

@@ -31,7 +31,8 @@ class KeptHost:
     def __init__(self, name: str, dialer: Dialer, *, clock: Clock, read_only: bool = False) -> None:
         self._name = name
         self._dialer = dialer
-        self._clock = clock
+        self.clock = clock
+        """The time that passes for who looks at it."""
         self._asked_read_only = read_only
         self._line: Line | None = None
         self._facts: HostFacts | None = None
@@ -142,7 +143,7 @@ class KeptHost:
         return self._line
 
     def _set(self, kind: LinkKind, *, reason: str = "", attempt: int = 0, next_try: float | None = None) -> None:
-        before, now = self.link, self._clock.monotonic()
+        before, now = self.link, self.clock.monotonic()
         echo = self._line.echo if self._line else None
         self._link.set(
             Link(
@@ -175,12 +176,12 @@ class KeptHost:
         pinged = float("-inf")
         try:
             while not broken.done():
-                now = self._clock.monotonic()
+                now = self.clock.monotonic()
                 if now - pinged >= PING_S:
                     pinged = now
                     line.ping()
                 self._judge(line, now)
-                await _first(broken, self._clock.sleep(TICK_S))
+                await _first(broken, self.clock.sleep(TICK_S))
             return broken.result()
         finally:
             broken.cancel()
@@ -202,8 +203,8 @@ class KeptHost:
             if not asked:
                 delay = BACKOFF_S[min(attempt, len(BACKOFF_S)) - 1]
                 self._again.clear()
-                self._set(LinkKind.LOST, reason=reason, attempt=attempt, next_try=self._clock.monotonic() + delay)
-                await _first(self._again.wait(), self._clock.sleep(delay))
+                self._set(LinkKind.LOST, reason=reason, attempt=attempt, next_try=self.clock.monotonic() + delay)
+                await _first(self._again.wait(), self.clock.sleep(delay))
             asked = False
             self._set(LinkKind.CONNECTING, reason=reason, attempt=attempt)
             try:

@@ -11,7 +11,7 @@ LOCAL_NAMES = ("localhost", "local")
 """Typed without a user or a port, these mean this machine, without SSH."""
 
 DEMO_NAME = "demo"
-"""The recorded host."""
+"""The simulated host."""
 
 # A leading "-" would be taken for an option by a program that gets the name.
 _WORD = re.compile(r"[^\s\x00-\x1f\x7f-][^\s\x00-\x1f\x7f]*")
@@ -43,6 +43,37 @@ def parse(text: str) -> Target:
     if port is not None and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
         raise UsageError(f"{port!r} is no port.", hint="Ports are numbers from 1 to 65535.")
     return Target(typed, host, user or None, int(port) if port else None)
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A simulated host, as it was asked for."""
+
+    scenario: str = ""
+    """"": the one that shows the most in a moment."""
+    unit: str = ""
+    """The unit that serves when it opens; "": as the scenario has it."""
+    speed: float | None = None
+    """How fast its time passes; None: as the scenario has it."""
+
+
+def demo(text: str) -> Demo | None:
+    """Take apart `demo[:SCENARIO[:UNIT]][@SPEED]`; None: it means a machine. `demo:22` is a host of that name.
+
+    Raises:
+        UsageError: the speed is no number.
+    """
+    name, colon, rest = text.strip().partition(":")
+    if name != DEMO_NAME or (colon and (not rest or rest.isdigit())):
+        return None
+    asked, at, speed = rest.partition("@")
+    scenario, _, unit = asked.partition(":")
+    try:
+        return Demo(scenario, unit, float(speed) if at else None)
+    except ValueError as error:
+        raise UsageError(
+            f"{speed!r} is no speed.", hint=f"Write {DEMO_NAME}:{scenario}@60 for 60 times as fast."
+        ) from error
 
 
 def _host_and_port(place: str) -> tuple[str, str | None]:

@@ -186,7 +186,7 @@ async def follow(
         yield told
     control = ProbeControl(SAMPLE_S, _wish(unit))
     sources = merged(
-        _each(service.watch(host, profile)),
+        _each(service.watch(host, profile, clock=clock)),
         _each(journal.follow(host, [source_of(unit)], begin=begin, now=clock.now)),
         _each(
             engine.watch(host, unit.serving.endpoint, api_key=api_key, clock=clock, expected=unit.serving.served_names)

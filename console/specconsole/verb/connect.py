@@ -7,7 +7,6 @@ import os
 import sys
 
 from specconsole import paths, settings
-from specconsole.clock import SystemClock
 from specconsole.errors import UsageError
 from specconsole.settings import RATES, Settings
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
@@ -46,7 +45,7 @@ async def _show(args: argparse.Namespace, own: Settings) -> int:
     async with open_host(args, prompter) as host:
         return await show(
             host,
-            clock=getattr(host, "clock", None) or SystemClock(),  # a replay has a time of its own
+            clock=host.clock,
             profile=profile_for(args, host),
             state=paths.state_dir(),
             theme=args.theme or own.theme or "",

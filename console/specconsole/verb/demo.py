@@ -1,15 +1,15 @@
-"""`specconsole demo`: the console on a recorded host. Nothing is needed, nothing is connected to."""
+"""`specconsole demo`: the console on a simulated host. Nothing is needed, nothing is connected to."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from specconsole import paths, settings
-from specconsole.clock import SystemClock
 from specconsole.errors import UsageError
+from specconsole.host.target import Demo, demo
 from specconsole.verb import output
 from specconsole.verb.session import drive
 
@@ -17,64 +17,48 @@ if TYPE_CHECKING:
     from specconsole.profile import Profile
     from specconsole.settings import Settings
 
-FASTEST = 60.0
-DEFAULT_SPEED = 4.0
-_SERVE_S = 90.0
-"""Each server of the tour serves so long by the viewer's clock: time to look, and to measure."""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.description = (
-        "Replay real vLLM starts, recorded on one NVIDIA H200: an n-gram unit loads, serves and stops, then the"
-        " baseline, an EAGLE-3 unit, one that fails… The units can be started and stopped; then the story ends."
+        "Show the console on a simulated host, whose time may pass faster. Without --scenario real vLLM starts are"
+        " replayed, recorded on one NVIDIA H200. A written scenario has eight GPUs, a baseline and an n-gram unit of"
+        " Kimi-K2.5, and a load of up to 90 minutes. Units can be started, stopped and measured; then the story ends."
+        " Every verb takes a scenario as its HOST too: specconsole watch demo:slow-disk@600,"
+        " specconsole bench demo:ngram-loses:ngram."
     )
-    parser.add_argument("--speed", type=float, default=DEFAULT_SPEED, metavar="N", help="1 to 60 times as fast (4)")
-    parser.add_argument("--run", metavar="NAME", dest="recording", help="load only this one and let it serve")
-    parser.add_argument("--list", action="store_true", help="list the recordings and end")
-    parser.add_argument("--gpus", type=int, default=1, metavar="N", help="show the one GPU up to 8 times, so marked")
+    parser.add_argument("--scenario", default="h200", metavar="NAME", help="which (h200); NAME:UNIT: that unit serves")
+    parser.add_argument("--speed", type=float, metavar="N", help="1 to 600 times as fast; the usual one is listed")
+    parser.add_argument("--list", action="store_true", help="list the scenarios and end")
+    parser.add_argument(
+        "--gpus", type=int, default=1, metavar="N", help="show a recording's GPU up to 8 times, so marked"
+    )
     parser.add_argument("--read-only", action="store_true", help="offer nothing that changes the host")
     parser.add_argument("--theme", default="", metavar="NAME", help="colours of the screen")
     parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the console on the replay until the user leaves it."""
-    if not 1 <= args.speed <= FASTEST:
-        raise UsageError(f"--speed {args.speed:g} is out of range.", hint=f"It takes 1 to {FASTEST:g}.")
+    """Show the console on the simulated host until the user leaves it."""
     if not 1 <= args.gpus <= 8:
         raise UsageError(f"--gpus {args.gpus} is out of range.", hint="It takes 1 to 8.")
-    from specconsole.host.simulated import recorded
-
-    names = recorded.names()
     if args.list:
-        output.write_text(listing({name: recorded.header(name) for name in names}))
+        output.write_text(listing())
         return 0
-    if args.recording is not None and args.recording not in names:
-        raise UsageError(f"There is no recording {args.recording}.", hint=f"There are {', '.join(names)}.")
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError("The console needs a terminal.", hint="Use specconsole status demo --json in scripts.")
-    return drive(_show(args, settings.load()))
+    asked = demo(f"demo:{args.scenario}") or Demo(args.scenario)
+    return drive(_show(args, replace(asked, speed=args.speed or asked.speed), settings.load()))
 
 
-def listing(headers: Mapping[str, Mapping[str, Any]]) -> str:
-    """A line a recording: its name, what ran, and how its start went."""
-    return output.table(
-        ("name", "what ran", "start"), [(name, head["title"], _end(head)) for name, head in headers.items()]
-    )
+def listing() -> str:
+    """A line a scenario: its name, how fast it passes, and what happens."""
+    from specconsole.host.simulated.make import scenarios, speed_of
 
-
-def _end(head: Mapping[str, Any]) -> str:
-    return f"ready after {head['ready']:.0f} s" if "ready" in head else f"failed after {head['exited']:.0f} s"
-
-
-def title(speed: float) -> str:
-    """What stands where a host's name stands: that this is a replay, and how fast."""
-    return f"demo · H200 replay ×{speed:g}"
+    rows = [(name, f"{speed_of(Demo(name)):g}x", title) for name, title in scenarios().items()]
+    return output.table(("name", "speed", "what happens"), rows)
 
 
 def _profile() -> Profile:
-    """The units in the order of the story, the MoE model first; all else of them is found by discovery."""
+    """The recorded units in the order of the story, the MoE model first; all else of them is found by discovery."""
     from specconsole.host.simulated.fixture import unit_files
     from specconsole.profile import Profile, UnitProfile
 
@@ -86,25 +70,20 @@ def _label(name: str) -> str:
     return name.removeprefix("vllm-").removesuffix(".service")
 
 
-async def _show(args: argparse.Namespace, own: Settings) -> int:
-    from specconsole.host.simulated import ScaledClock, SimulatedHost, story
-    from specconsole.host.simulated.fixture import site
+async def _show(args: argparse.Namespace, asked: Demo, own: Settings) -> int:
+    from specconsole.host.simulated import make
+
+    host = make(asked, read_only=args.read_only, gpus=args.gpus)
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("The console needs a terminal.", hint="Use specconsole status demo --json in scripts.")
     from specconsole.ui.run import run as show
 
-    clock = ScaledClock(SystemClock(), args.speed)
-    host = SimulatedHost(
-        title(args.speed),
-        clock=clock,
-        begin=story.loading(args.recording) if args.recording else story.tour(_SERVE_S * args.speed),
-        site=site(args.gpus),
-        read_only=args.read_only,
-    )
     await host.open()
     try:
         return await show(
             host,
             clock=host.clock,
-            profile=_profile(),
+            profile=_profile() if host.recorded else None,
             state=paths.state_dir(),
             theme=args.theme or own.theme or "",
             keymap=own.keymap,

@@ -6,7 +6,6 @@ import argparse
 from importlib.resources import files
 
 from specconsole import resources
-from specconsole.clock import SystemClock
 from specconsole.errors import UsageError
 from specconsole.history.memory import Memory
 from specconsole.service.doctor import Check, Level, judge, worst
@@ -41,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
 
 async def _examine(args: argparse.Namespace) -> int:
     async with open_host(args) as host:
-        readings = await examine(host, profile_for(args, host), SystemClock())
+        readings = await examine(host, profile_for(args, host), host.clock)
         await remember(readings)
     checks = judge(readings)
     verdict = worst(checks)

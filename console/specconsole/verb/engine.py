@@ -8,7 +8,6 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from specconsole.clock import Clock, SystemClock
 from specconsole.engine.health import Health
 from specconsole.engine.scrapes import LATENCIES_S, RATES_S
 from specconsole.engine.snapshot import EngineSnapshot
@@ -53,29 +52,27 @@ def run(args: argparse.Namespace) -> int:
     """Show the engine until interrupted, or once."""
     if not 1 <= args.window <= 3600:
         raise UsageError(f"--window {args.window:g} is out of range.", hint="It takes 1 to 3600 seconds.")
-    return drive(_run(args, SystemClock()))
+    return drive(_run(args))
 
 
-async def _run(args: argparse.Namespace, clock: Clock) -> int:
+async def _run(args: argparse.Namespace) -> int:
     from specconsole.service import choose, discover
 
     async with open_host(args) as host, telling_of_the_link(host):
         profile = profile_for(args, host)
         units = await discover.discover(host, profile)
         unit = choose.running([choose.named(units, args.unit)] if args.unit else units)
-        async with aclosing(_snapshots(args, host, unit, clock)) as snapshots:
+        async with aclosing(_snapshots(args, host, unit)) as snapshots:
             async for snapshot in snapshots:
                 if not args.once:
-                    _show(host, unit, snapshot, clock, as_json=args.json, once=False)
+                    _show(host, unit, snapshot, as_json=args.json, once=False)
                 elif _enough(snapshot, args.window):
-                    _show(host, unit, snapshot, clock, as_json=args.json, once=True)
+                    _show(host, unit, snapshot, as_json=args.json, once=True)
                     return _code(snapshot)
     return 0
 
 
-async def _snapshots(
-    args: argparse.Namespace, host: Host, unit: Unit, clock: Clock
-) -> AsyncGenerator[EngineSnapshot, None]:
+async def _snapshots(args: argparse.Namespace, host: Host, unit: Unit) -> AsyncGenerator[EngineSnapshot, None]:
     from specconsole.engine.watch import watch
     from specconsole.service.secret import api_key
 
@@ -85,7 +82,7 @@ async def _snapshots(
         unit.serving.endpoint,
         api_key=key,
         interval_s=min(POLL_S, args.window / 2),
-        clock=clock,
+        clock=host.clock,
         expected=unit.serving.served_names,
         rates_s=args.window,
         latencies_s=max(args.window, LATENCIES_S),
@@ -110,8 +107,8 @@ def _code(snapshot: EngineSnapshot) -> int:
     return NO_NUMBERS if snapshot.no_data else 0
 
 
-def _show(host: Host, unit: Unit, snapshot: EngineSnapshot, clock: Clock, *, as_json: bool, once: bool) -> None:
-    read_s_ago = snapshot.age(clock.monotonic())
+def _show(host: Host, unit: Unit, snapshot: EngineSnapshot, *, as_json: bool, once: bool) -> None:
+    read_s_ago = snapshot.age(host.clock.monotonic())
     if as_json:
         record = {"host": host.name, "unit": unit.key, "read_s_ago": round(read_s_ago, 3), **facts(snapshot)}
         (output.write_json if once else output.write_json_line)(record)

@@ -7,7 +7,6 @@ import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
-from specconsole.clock import Clock, SystemClock
 from specconsole.errors import UsageError
 from specconsole.gpu import view
 from specconsole.gpu.control import ProbeControl
@@ -40,23 +39,23 @@ def run(args: argparse.Namespace) -> int:
     """Show the GPUs until interrupted, or once."""
     if not 0.1 <= args.interval <= 5:
         raise UsageError(f"--interval {args.interval:g} is out of range.", hint="It takes 0.1 to 5 seconds.")
-    return drive(_run(args, SystemClock()))
+    return drive(_run(args))
 
 
-async def _run(args: argparse.Namespace, clock: Clock) -> int:
+async def _run(args: argparse.Namespace) -> int:
     control = ProbeControl(ONCE_INTERVAL_S if args.once else args.interval)
     watch = FaultWatch()
     async with (
         open_host(args) as host,
         telling_of_the_link(host),
-        aclosing(follow(host, control=control, clock=clock)) as stream,
+        aclosing(follow(host, control=control, clock=host.clock)) as stream,
     ):
         if args.once:
             fleet = await _settled(stream)
-            _show(host, fleet, watch.feed(fleet), clock, as_json=args.json, once=True)
+            _show(host, fleet, watch.feed(fleet), as_json=args.json, once=True)
             return NO_EVIDENCE if fleet.source == "none" else 0
         async for fleet in stream:
-            _show(host, fleet, watch.feed(fleet), clock, as_json=args.json, once=False)
+            _show(host, fleet, watch.feed(fleet), as_json=args.json, once=False)
     return 0
 
 
@@ -72,9 +71,9 @@ async def _settled(stream: AsyncGenerator[Fleet, None]) -> Fleet:
     raise AssertionError("the stream of samples has no end")
 
 
-def _show(host: Host, fleet: Fleet, faults: Sequence[Fault], clock: Clock, *, as_json: bool, once: bool) -> None:
+def _show(host: Host, fleet: Fleet, faults: Sequence[Fault], *, as_json: bool, once: bool) -> None:
     skew = (host.facts.clock_skew_s if host.facts else None) or 0.0
-    read_s_ago = max(clock.now() + skew - fleet.at, 0.0)
+    read_s_ago = max(host.clock.now() + skew - fleet.at, 0.0)
     if as_json:
         record = {"host": host.name, "read_s_ago": round(read_s_ago, 3), **_plain(fleet), "faults": faults}
         (output.write_json if once else output.write_json_line)(record)

@@ -73,19 +73,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show the log, to its end or for ever."""
-    clock = SystemClock()
     wanted = Wanted(_level(args.level), _pattern(args.grep))
     if args.lines is not None and args.lines < 0:
         raise UsageError(f"-n {args.lines} is out of range.", hint="It takes 0 or more.")
     if args.since and args.since.strip().lower() != since.LAST_START:
-        since.parse(args.since, clock.now())  # what is wrong is said before the host is asked
-    return drive(_run(args, wanted, clock))
+        since.parse(args.since, SystemClock().now())  # what is wrong is said before the host is asked
+    return drive(_run(args, wanted))
 
 
-async def _run(args: argparse.Namespace, wanted: Wanted, clock: Clock) -> int:
+async def _run(args: argparse.Namespace, wanted: Wanted) -> int:
     async with open_host(args) as host:
         units = _chosen(await discover(host, profile_for(args, host)), args.unit)
         sources = [Source(unit.name, unit.manager, unit.serving.log_file) for unit in units]
+        clock = host.clock
         begin = await _begin(args, host, sources, wanted, clock)
         show = _json if args.json else _Plain(named=len(units) > 1)
         if args.follow:

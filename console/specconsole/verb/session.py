@@ -32,7 +32,8 @@ def add_host_arguments(parser: argparse.ArgumentParser, *, json: bool = True) ->
     parser.add_argument(
         "host",
         metavar="HOST",
-        help="USER@HOST[:PORT], an alias of ~/.ssh/config, localhost (this machine), or demo",
+        help="USER@HOST[:PORT], an alias of ~/.ssh/config, localhost (this machine), or demo[:SCENARIO[:UNIT]][@SPEED],"
+        " a simulated host (specconsole demo --list)",
     )
     if json:
         parser.add_argument("--json", action="store_true", help="write JSON; its keys stand under schema 1")
@@ -55,10 +56,10 @@ def make_host(args: argparse.Namespace, prompter: Prompter | None = None) -> Hos
     """
     name = str(args.host)
     clock = SystemClock()
-    if name == target.DEMO_NAME:
+    if (demo := target.demo(name)) is not None:
         from importlib import import_module
 
-        return import_module("specconsole.host.simulated").SimulatedHost(read_only=args.read_only)  # type: ignore[no-any-return]
+        return import_module("specconsole.host.simulated").make(demo, read_only=args.read_only)  # type: ignore[no-any-return]
     if name in target.LOCAL_NAMES:
         from specconsole.host.local import LocalHost
 

@@ -12,7 +12,7 @@ from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from specconsole.clock import Clock, SystemClock
+from specconsole.clock import Clock
 from specconsole.errors import NotPermitted, SpecConsoleError, UsageError
 from specconsole.history.memory import Memory
 from specconsole.host.base import Host
@@ -102,7 +102,7 @@ class Session:
         self.host = host
         self.profile = profile
         self.memory = memory
-        self.clock: Clock = SystemClock()
+        self.clock: Clock = host.clock
 
     async def perform(self, action: str, unit: str | None) -> int:
         """Plan, ask, begin, follow; a plan that is stale by then is made and asked for again."""

@@ -61,7 +61,7 @@ async def _run(args: argparse.Namespace) -> int:
     memory = Memory(on_trouble=lambda error: print(f"specconsole: {error}", file=sys.stderr))  # noqa: T201
     try:
         async with open_host(args) as host, telling_of_the_link(host):
-            story = Story(host, as_json=args.json)
+            story = Story(host, as_json=args.json, clock=host.clock)
             try:
                 return story.end(await within(args.timeout, _watched(args, host, story, memory)))
             except asyncio.TimeoutError:
@@ -76,8 +76,7 @@ async def _watched(args: argparse.Namespace, host: Host, story: Story, memory: M
     from specconsole.service.discover import discover
     from specconsole.service.secret import api_key
 
-    clock = SystemClock()
-    profile = profile_for(args, host)
+    clock, profile = host.clock, profile_for(args, host)
     units = await patient(host, clock, lambda: discover(host, profile))
     unit = choose.named_running(units, args.unit) if args.unit else choose.running(units)
     story.unit, key = unit, None

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from specconsole.clock import Clock
 
+_SHORTEST_S = 1e-6
+"""A float of seconds since the epoch resolves 0.24 µs: a shorter sleep might not move a clock that is moved by sleepers."""
+
 
 class ScaledClock:
     """Time that starts where another clock stands and passes `speed` times as fast.
@@ -31,7 +34,7 @@ class ScaledClock:
 
     async def sleep(self, seconds: float) -> None:
         """Wait that long by this clock."""
-        await self._base.sleep(max(seconds / self.speed, self._least_s))
+        await self._base.sleep(max(seconds / self.speed, self._least_s, _SHORTEST_S))
 
     def coarse(self, least_s: float) -> ScaledClock:
         """The same time for those who poll: at 60 times the speed nobody looks 60 times a second."""

@@ -21,7 +21,7 @@ def read(machine: Machine, path: str) -> str | None:
         "/etc/os-release": 'PRETTY_NAME="Ubuntu 24.04 LTS"\nNAME="Ubuntu"\nVERSION_ID="24.04"\nID=ubuntu\n',
     }
     units = {unit.file.path: unit.file.text for unit in machine.units.values()}
-    return (fixed | units).get(path)
+    return {**machine.site.files, **fixed, **units}.get(path)
 
 
 def answering(machine: Machine) -> dict[int, SimulatedUnit]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache, partial
 
-from specconsole.host.simulated import recorded
+from specconsole.host.simulated import recording
 from specconsole.host.simulated.script import Script
 from specconsole.host.simulated.site import Site, UnitFile
 
@@ -34,33 +34,33 @@ _UNITS = {
 def unit_files() -> dict[str, UnitFile]:
     """All units by name. Each conflicts with those before it, since there is one GPU."""
     files: dict[str, UnitFile] = {}
-    for name, (recording, description) in _UNITS.items():
+    for name, (played, description) in _UNITS.items():
         files[name] = UnitFile(
             name,
-            recording,
+            played,
             description,
-            argv=(PYTHON, *recorded.header(recording)["argv"][1:]),
-            script=partial(_script, recording),
-            environment=() if recording == "dense-dies" else ("VLLM_USE_FLASHINFER_SAMPLER=0",),
+            argv=(PYTHON, *recording.header(played)["argv"][1:]),
+            script=partial(_script, played),
+            environment=() if played == "dense-dies" else ("VLLM_USE_FLASHINFER_SAMPLER=0",),
             conflicts=tuple(files),
         )
     return files
 
 
-def _script(recording: str, number: int, seed: int) -> Script:  # noqa: ARG001
+def _script(name: str, number: int, seed: int) -> Script:  # noqa: ARG001
     """Every start of a unit is the recorded one."""
-    return recorded.load(recording)
+    return recording.load(name)
 
 
-def unit_of(recording: str) -> str:
+def unit_of(name: str) -> str:
     """The unit that plays a recording."""
-    return next(name for name, (other, _) in _UNITS.items() if other == recording)
+    return next(unit for unit, (played, _) in _UNITS.items() if played == name)
 
 
 @lru_cache
 def site(gpus: int = 1) -> Site:
     """The host; with more than its one GPU the others are copies that say so."""
-    card = recorded.header("moe-baseline")["card"]
+    card = recording.header("moe-baseline")["card"]
     constant = {name: value for name, value in card.items() if name not in ("memory_reserved", "driver")}
     return Site(
         hostname="h200-replay",

@@ -72,6 +72,11 @@ class SimulatedHost:
         return self._link.watch()
 
     @property
+    def recorded(self) -> bool:
+        """Its units are those of the recordings."""
+        return self.site is fixture.site(len(self.site.cards))
+
+    @property
     def facts(self) -> HostFacts | None:
         """What is known of the host."""
         return self._facts if self._opened else None

@@ -123,10 +123,10 @@ class Playback:
     def lines(self, since: float, until: float) -> list[tuple[float, bytes]]:
         """The log lines that come in a span of time, unless SIGTERM comes or the traffic is held, with their moments."""
         begin = self.started + self.lost_s
-        moments = [(begin + at, line) for at, line in self.script.lines]
+        moments = [(begin + at, line) for at, line in self.script.said]
         if self.serves and until > (end := begin + self.script.served):
             again, served = self.script.again, self.script.served
-            period, repeated = served - again, [item for item in self.script.lines if item[0] >= again]
+            period, repeated = served - again, [item for item in self.script.said if item[0] >= again]
             first, last = int(max(since - end, 0) // period), int((until - end) // period)
             for number in range(first, last + 1):
                 moments += [(end + number * period + at - again, line) for at, line in repeated]

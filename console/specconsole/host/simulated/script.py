@@ -203,7 +203,7 @@ class Script(Protocol):
         ...
 
     @property
-    def lines(self) -> Sequence[tuple[float, bytes]]:
+    def said(self) -> Sequence[tuple[float, bytes]]:
         """What it prints, up to `served` or to its end, in order."""
         ...
 

@@ -86,6 +86,8 @@ class Site:
     units: Mapping[str, UnitFile]
     mounts: Mapping[str, str] = field(default_factory=dict)
     """A line of `df -Pk` by folder; "/" is there for all others."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """What else is in files, by path."""
     why: Mapping[str, str] = field(default_factory=dict)
     """Why a GPU does not say something, by the field of the frame."""
     uptime_s: float = 266_400.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from specconsole.host.simulated import recorded
+from specconsole.host.simulated import recording
 from specconsole.host.simulated.fixture import unit_of
 from specconsole.host.simulated.machine import Machine
 
@@ -62,7 +62,7 @@ def serving(machine: Machine) -> None:
 def _served_before(machine: Machine, name: str, until: float) -> None:
     """Let a unit have run once, as recorded, so that all its processes are gone at `until`."""
     unit = unit_of(name)
-    header = recorded.header(name)
+    header = recording.header(name)
     began = until - _PAUSE_S - header["gone"]
     machine.start(unit, began)
     machine.stop(unit, began + header["stop"])
@@ -76,7 +76,7 @@ def _act(machine: Machine, number: int, at: float, serve_s: float) -> None:
     name = _ACTS[number % len(_ACTS)]
     unit = unit_of(name)
     machine.start(unit, at)
-    header = recorded.header(name)
+    header = recording.header(name)
     if "stop" not in header:
         machine.at(at + header["exited"] + _LOOK_S, lambda moment: _act(machine, number + 1, moment, serve_s))
         return

@@ -1,0 +1,88 @@
+"""A scenario: what a simulated host is about, from its opening on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from specconsole.host.simulated.machine import Stranger
+from specconsole.host.simulated.scenario import kimi
+from specconsole.host.simulated.scenario.load import Plan, phases
+from specconsole.host.simulated.scenario.pace import Kind, Pace
+from specconsole.host.simulated.scenario.phase import Phase
+from specconsole.host.simulated.scenario.written import Written
+from specconsole.host.simulated.script import Ending, Script
+from specconsole.host.simulated.site import Site
+
+NOTE = "simulated: pace and acceptance are the scenario's, not measured on any GPU"
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a unit does when it is started."""
+
+    plan: Plan
+    pace: Pace
+    course: Callable[[tuple[Phase, ...]], tuple[Phase, ...]] | None = None
+    """Makes another course of the load; None: it goes through, and the server answers."""
+    fate: Callable[[float], Ending] | None = None
+    """How it ends by itself, told the length of its course; None: it does not."""
+
+    def script(self, role: str, number: int, seed: int) -> Script:
+        """Make the script of one start."""
+        whole = phases(self.plan)
+        course = whole if self.course is None else self.course(whole)
+        length = sum(phase.seconds for phase in course)
+        return Written(
+            name=role,
+            command=" ".join(("/opt/vllm/bin/python3", *kimi.argv(role))),
+            phases=course,
+            pace=self.pace,
+            facts=kimi.FACTS,
+            serves=self.course is None,
+            fate=self.fate(length) if self.fate else None,
+            seed=seed + number,
+            memory=kimi.MEMORY,
+        )
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One story of the simulated host."""
+
+    name: str
+    title: str
+    """What happens, in one line for people."""
+    baseline: Start
+    ngram: Start
+    opens: str = kimi.BASELINE
+    """Which unit it is about."""
+    serving: bool = False
+    """That unit serves when the demo opens; if not, its start has just begun."""
+    before: bool = True
+    """The baseline had served and was stopped before."""
+    speed: float = 60.0
+    """As fast as it is best looked at."""
+    cuts: Sequence[tuple[float, float]] = ()
+    """Losses of the link: seconds after the opening, and for how long."""
+    strangers: tuple[Stranger, ...] = ()
+    """Processes on the GPUs that belong to no unit."""
+    speculation: dict[str, object] | None = field(default=None)
+    """The speculative config of the n-gram unit, where it is another than the usual one."""
+    restart: str = "no"
+    """Restart= of the units."""
+
+    def site(self) -> Site:
+        """The host."""
+        starts = {kimi.BASELINE: self.baseline, kimi.NGRAM: self.ngram}
+        scripts = {role: _script(start, role) for role, start in starts.items()}
+        return kimi.site(scripts, note=NOTE, speculation=self.speculation, restart=self.restart)
+
+
+def _script(start: Start, role: str) -> Callable[[int, int], Script]:
+    return lambda number, seed: start.script(role, number, seed)
+
+
+def kinds(*texts: tuple[int, float, float, float]) -> tuple[Kind, ...]:
+    """The five kinds of text, each with prompt tokens, the baseline's TPOT in ms, coverage and acceptance length."""
+    return tuple(Kind(prompt, tpot, 62.0 + 0.16 * prompt, coverage, length) for prompt, tpot, coverage, length in texts)

@@ -1,0 +1,26 @@
+"""A load that hangs in its first collective: all GPUs spin at a quarter of their power, and nothing else moves."""
+
+from __future__ import annotations
+
+import math
+
+from specconsole.host.simulated.scenario import kimi, usual
+from specconsole.host.simulated.scenario.load import until
+from specconsole.host.simulated.scenario.phase import Card, Phase
+from specconsole.host.simulated.scenario.scenario import Scenario, Start
+
+_SPIN = Phase("spin", math.inf, worker=1.0, state="R", card=Card(util=1.0, watts=141.0), gpu_gib=0.61, at_once=True)
+
+
+def _course(phases: tuple[Phase, ...]) -> tuple[Phase, ...]:
+    return (*until(phases, "groups"), _SPIN)
+
+
+SCENARIO = Scenario(
+    name="stuck-nccl",
+    title="the n-gram unit hangs in its first collective: GPUs 100 % busy at 140 W, PCIe silent, no word after nccl==",
+    baseline=usual.BASELINE,
+    ngram=Start(usual.NGRAM, usual.LOSING, course=_course),
+    opens=kimi.NGRAM,
+    speed=10.0,
+)
