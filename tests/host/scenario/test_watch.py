@@ -16,7 +16,7 @@ def moment(text: str, said: str) -> float:
     """Seconds after the start at which a line was told."""
     line = next(line for line in text.splitlines() if said in line)
     parts = [int(part) for part in line.split()[0].split(":")]
-    return sum(part * 60**place for place, part in enumerate(reversed(parts)))
+    return float(sum(part * 60**place for place, part in enumerate(reversed(parts))))
 
 
 def test_a_load_of_90_minutes_ends_ready(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
