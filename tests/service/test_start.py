@@ -126,6 +126,15 @@ def test_the_answer_of_an_older_server_counts_for_nothing(follower: Follower) ->
     assert stages == [Stage.LOADING, Stage.ANSWERING]
 
 
+def test_a_state_that_was_read_a_minute_ago_dates_the_start_all_the_same() -> None:
+    follower = Follower(cast(Host, Machine()), UNIT, Clock())
+    follower.units((replace(UNIT, state=replace(STATE, read=-60.0)),))
+    assert follower.attempt
+    assert follower.attempt.started == 5000.0
+    follower.engine(seen(Health.ANSWERING, started=5000.0))
+    assert follower.attempt.stage is Stage.ANSWERING
+
+
 def test_another_server_on_the_port_is_named(follower: Follower) -> None:
     follower.engine(seen(Health.WRONG, reason="It serves other, not m."))
     assert follower.attempt

@@ -125,7 +125,8 @@ async def states_of(host: Host, manager: Manager, blocks: Sequence[Block], mono:
             jobs = systemd.jobs((await host.run(systemd.list_jobs(manager))).text)
         except (CommandFailed, DeadlineExceeded):
             jobs = {}
-    return {name: systemd.state(b, mono, jobs.get(name, "")) for b in blocks for name in [systemd.last(b, "Id")]}
+    states = {name: systemd.state(b, mono, jobs.get(name, "")) for b in blocks for name in [systemd.last(b, "Id")]}
+    return {name: replace(state, read=host.clock.monotonic()) for name, state in states.items()}
 
 
 async def _candidates(host: Host, blocks: Sequence[Block], wanted: set[str]) -> list[str]:

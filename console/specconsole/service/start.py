@@ -92,8 +92,13 @@ class Follower:
         for unit in units:
             if unit.key == self.unit.key:
                 self.unit = unit
-                self.attempt = observe(self.attempt, unit, self.now())
+                self.attempt = observe(self.attempt, unit, self.now() - self._age(unit))
                 self.insight.units(self.attempt, unit, units)
+
+    def _age(self, unit: Unit) -> float:
+        """Seconds since the unit's state was read: a key command that asks may have taken a minute in between."""
+        read = unit.state.read
+        return 0.0 if read is None else max(self.clock.monotonic() - read, 0.0)
 
     def records(self, records: Sequence[LogRecord]) -> None:
         """Take in log records."""

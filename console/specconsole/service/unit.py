@@ -101,6 +101,8 @@ class UnitState:
     """The host's boot clock when the main process of this invocation started (ExecMainStartTimestampMonotonic)."""
     job: str = ""
     """The job that waits or runs for it: start, stop, restart; "" for none."""
+    read: float | None = None
+    """Our own monotonic seconds at that reading; None: not noted."""
 
     @property
     def running(self) -> bool:

@@ -59,7 +59,7 @@ async def watch(
 
 def _news(units: Sequence[Unit]) -> list[Unit]:
     """Units without what only tells when they were read."""
-    return [replace(unit, state=replace(unit.state, since_s=None, mono=None, cpu_s=None)) for unit in units]
+    return [replace(unit, state=replace(unit.state, since_s=None, mono=None, cpu_s=None, read=None)) for unit in units]
 
 
 async def _begin(host: Host, clock: Clock, profile: Profile | None) -> _Look:
