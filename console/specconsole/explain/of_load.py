@@ -10,6 +10,7 @@ from specconsole.explain.report import Count, LoadSeen
 from specconsole.load import silence
 from specconsole.load.bar import Bar
 from specconsole.load.diagnosis import Diagnosis
+from specconsole.load.estimate import estimate
 from specconsole.load.gather import pace_of
 from specconsole.load.pace import Pace
 from specconsole.load.phase import Phase
@@ -61,7 +62,7 @@ def told(
         phase=named,
         ready=timeline.startup_at is not None and not failed,
         failed=failed,
-        count=_count(timeline, phase, reading.bar),
+        count=_count(timeline, phase, reading.bar, now),
         weights=_whole(timeline, Phase.WEIGHTS),
         drafter=_whole(timeline, Phase.DRAFTER),
         version=facts.version,
@@ -120,7 +121,7 @@ def _later(phase: Phase | None, told: str) -> bool:
     return phase is not None and usual is not None and phase.order > usual.order
 
 
-def _count(timeline: LoadTimeline, phase: Phase | None, bar: Bar | None) -> Count | None:
+def _count(timeline: LoadTimeline, phase: Phase | None, bar: Bar | None, now: float | None) -> Count | None:
     span = timeline.span
     if phase is None or span is None or span.phase is not phase:
         return None
@@ -132,10 +133,10 @@ def _count(timeline: LoadTimeline, phase: Phase | None, bar: Bar | None) -> Coun
         if bar is not None and bar.label == progress.label and bar.total == progress.total - progress.before
         else None
     )
-    return _of(progress, moving, over=span.end is not None)
+    return _of(progress, moving, None if span.end is not None else eta(timeline, now, moving))
 
 
-def _of(progress: Progress, bar: Bar | None, *, over: bool = False) -> Count:
+def _of(progress: Progress, bar: Bar | None, left: tuple[float, float] | None = None) -> Count:
     """The bar that is drawn now; earlier bars of the same phase are not added to it."""
     counted = pace_of(progress)
     done, total = progress.done - progress.before, progress.total - progress.before
@@ -150,27 +151,25 @@ def _of(progress: Progress, bar: Bar | None, *, over: bool = False) -> Count:
         bar.each_s if bar else None,
         counted.mean_s,
         bar.remaining_s if bar else None,
-        None if over else eta(counted, bar),
+        left,
     )
 
 
-def eta(counted: Pace, bar: Bar | None) -> tuple[float, float] | None:
-    """Seconds to the end of a count, least and most: by the mean over all known steps, and by that of its later half."""
-    left = counted.total - counted.done
-    mean = counted.mean_s
-    if mean is None or len(counted.steps) < 3:
-        each = bar.each_s if bar and bar.each_s is not None else mean
-        return None if each is None else (left * each * 0.8, left * each * 1.25)
-    half = counted.steps[len(counted.steps) // 2 :]
-    late = (
-        (half[-1][0] - half[0][0]) / (half[-1][1] - half[0][1]) if len(half) > 1 and half[-1][1] > half[0][1] else mean
-    )
-    return left * min(mean, late) * 0.9, left * max(mean, late) * 1.1
+def eta(timeline: LoadTimeline, now: float | None, bar: Bar | None) -> tuple[float, float] | None:
+    """Seconds to the end of the present count, least and most, as the live console tells them; of one state of a bar, by its rate."""
+    at = now if now is not None else timeline.heard_at
+    told = estimate(timeline, (), at).phase if at is not None else None
+    if told is not None:
+        return told.low_s, told.high_s
+    if bar is None or bar.each_s is None or bar.complete:
+        return None
+    left = (bar.total - bar.done) * bar.each_s
+    return left * 0.8, left * 1.25
 
 
 def _whole(timeline: LoadTimeline, phase: Phase) -> Count | None:
     span: Span | None = timeline.of(phase)
-    return _of(span.progress, None, over=True) if span and span.progress else None
+    return _of(span.progress, None) if span and span.progress else None
 
 
 def _durations(attempt: Attempt) -> Iterator[tuple[str, float]]:
