@@ -83,17 +83,26 @@ def heard(now: Attempt, record: LogRecord) -> Attempt:
         notices += 1
         if (who := record.process or "") not in engines and len(engines) < 1024:
             engines = (*engines, who)
+    details = detail.read(now.details, record)
     return replace(
         now,
-        timeline=timeline,
+        timeline=_counted(timeline, details),
         signs=signs,
         clues=clues,
-        details=detail.read(now.details, record),
+        details=details,
         moved=moved,
         hurt=hurt,
         notices=notices,
         notice_engines=engines,
     )
+
+
+def _counted(timeline: LoadTimeline, details: Details) -> LoadTimeline:
+    """How many workers there are, where no command says it: the log's own sizes, at least as many as have shown themselves."""
+    layout = details.layout
+    sizes = (layout.tensor_parallel or 1) * (layout.pipeline_parallel or 1) * (layout.data_parallel or 1)
+    workers = max(details.numbers.get("world_size", 0), sizes)
+    return replace(timeline, workers=workers) if workers > 1 and (timeline.workers or 0) < workers else timeline
 
 
 def _hard(found: Clue) -> bool:

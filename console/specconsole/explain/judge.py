@@ -190,8 +190,9 @@ def _diagnosis(main: LogReading, readings: Readings) -> Diagnosis | None:
     elif not _failed(attempt):
         return None
     ending = _ending(readings, main.unit)
-    if ending is None and main.starts > 2:
-        ending = Ending(restarts=main.starts - 1)
+    restarts = max(attempt.details.numbers.get("restarts", 0), main.starts - 1)
+    if ending is None and restarts >= 2:
+        ending = Ending(restarts=restarts)
     minor = {one.code for log in readings.logs for one in log.xids if not one.grave}
     found = sorted(clues.found, key=lambda one: one.system and one.numbers.get("xid") in minor)
     return diagnose(replace(clues, found=tuple(found)), ending, _around(main, readings), phase)

@@ -102,6 +102,7 @@ def told(
         graph_gib=facts.graph_gib,
         compile_cached=facts.compile_cached,
         async_scheduling=facts.async_scheduling,
+        waiting=timeline.waiting,
         heartbeats=signs.heartbeats,
         waiting_for=signs.waiting_for,
         notices=attempt.notices,

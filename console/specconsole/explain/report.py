@@ -114,6 +114,8 @@ class LoadSeen:
     graph_gib: float | None = None
     compile_cached: bool | None = None
     async_scheduling: bool | None = None
+    waiting: tuple[str, ...] = ()
+    """Workers that have not ended the phase where others have."""
     heartbeats: int = 0
     waiting_for: str = ""
     notices: int = 0

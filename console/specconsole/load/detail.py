@@ -89,7 +89,7 @@ def read(details: Details, record: LogRecord) -> Details:
         (say.WORDS, str, details.words),
     ):
         found = {name: kind(match[1]) for name, pattern in table if (match := pattern.search(text))}
-        new = {name: value for name, value in found.items() if name not in known or name == "port"}
+        new = {name: value for name, value in found.items() if name not in known or name in ("port", "restarts")}
         if new and any(known.get(name) != value for name, value in new.items()):
             details = replace(details, **{"numbers" if kind is int else "words": {**known, **new}})  # type: ignore[arg-type]
     for name, pattern in say.SECONDS:

@@ -14,6 +14,7 @@ NUMBERS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("data_parallel", re.compile(r"'?data_parallel_size'?[=:] ?(\d{1,5})\b")),
     ("k", re.compile(r"num_spec(?:ulative)?_tokens['\"]?[=:] ?(\d{1,4})\b")),
     ("engine_pid", re.compile(r"Started engine process with PID (\d{1,9})")),
+    ("restarts", re.compile(r"Scheduled restart job, restart counter is at (\d{1,9})")),
     ("nccl_ranks", re.compile(r"NCCL INFO .{0,200}?\bnranks[ =](\d{1,6})\b")),
     ("world_size", re.compile(r"(?:\bworld_size=|in world size )(\d{1,6})\b")),
 )
@@ -39,8 +40,8 @@ WORDS: tuple[tuple[str, re.Pattern[str]], ...] = (
 )  # fmt: skip
 
 ENGINES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("V0", re.compile(r"Falling back to V0|a V0 LLM engine|SpecDecodeWorker|# GPU blocks: \d+, # CPU blocks|Initializing an LLM engine \(v0\.[0-7]\.|Swapped: \d+ reqs|Started engine process with PID")),
-    ("V1", re.compile(r"a V1 LLM engine|on V1 engine|GPU KV cache size: |core engine proc\(s\) to start|Engine 0\d\d: |init engine \(profile, create kv cache, warmup model\) took|EngineCore")),
+    ("V0", re.compile(r"Falling back to V0|a V0 LLM engine|SpecDecodeWorker|# \w+ blocks: \d+, # CPU blocks|Memory profiling takes |Capturing cudagraphs for decoding|Initializing an LLM engine \(v0\.[0-7]\.|Swapped: \d+ reqs|Started engine process with PID")),
+    ("V1", re.compile(r"a V1 LLM engine|on V1 engine|GPU KV cache size: |core engine proc\(s\) to start|Engine 0\d\d: |EngineCore")),
 )  # fmt: skip
 """What only one of the two engines prints; the first that is found stays, but a fall-back to V0 is believed at once."""
 PROCESSES: tuple[tuple[str, re.Pattern[str]], ...] = (
