@@ -302,3 +302,15 @@ def test_no_expression_begins_with_an_endless_run() -> None:
     texts = [*(row.pattern for row in (*FAILURES, *SYSTEM)), *CONSEQUENCES, *(text for _, text, _ in table.HARMLESS)]
     endless = re.compile(r"(?:\(\?P<\w+>|\()?\\[SdwD][+*]")
     assert not [text for text in texts if any(endless.match(part) for part in text.split("|"))]
+
+
+@pytest.mark.parametrize("last", ["AssertionError", "AssertionError: 12"])
+def test_an_assertion_without_words_is_told_by_its_frame(last: str) -> None:
+    text = (
+        'Traceback (most recent call last):\n  File "/x/core.py", line 387, in run\n    engine = Engine()\n'
+        f'  File "/x/utils.py", line 90, in f\n    assert self.num_blocks > 0\n{last}'
+    )
+    record = LogRecord(1, 1.0, "u", text, Level.ERROR, process="EngineCore", pid=3)
+    told = diagnose(clue.read(Clues(), record))
+    assert told
+    assert told.root_line == f"{last} at utils.py:90 in f: assert self.num_blocks > 0"

@@ -29,6 +29,8 @@ EXCEPTION = re.compile(
     r"(?:\[[\w.]+:\d+\] )?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Expired|Failure)\b(?::|$)"
 )
 """The last line of a traceback."""
+_MUTE = re.compile(r"(?:\w+\.)*[A-Z]\w*(?:Error|Exception):? ?[\d.,() ]{0,40}")
+_FRAME = re.compile(r'File "([^"\n]{1,400})", line (\d{1,7}), in (\S{1,200})(?:\n\s+(?!File ")([^\n]{1,300}))?')
 FATAL = re.compile(
     r"(?:EngineCore|WorkerProc) (?:failed to start|hit an exception|encountered a fatal error)|initialization failed"
 )
@@ -118,6 +120,8 @@ def _worth(message: str) -> list[str]:
 def _clue(record: LogRecord, line: str, message: str) -> Clue | None:
     line = line[:_LINE]
     exception = bool(EXCEPTION.match(line.strip()))
+    if exception and _MUTE.fullmatch(line.strip()):
+        line = _located(line, message)
     if not exception and record.level < Level.CRITICAL and harmless(line) is not None:
         return None
     if record.level < Level.WARNING and not exception and not _QUICK.search(line):
@@ -145,6 +149,16 @@ def _clue(record: LogRecord, line: str, message: str) -> Clue | None:
     if exception or (record.level >= Level.ERROR and line == message.strip() and not FATAL.search(line)):
         return replace(said, rank=Rank.WRAPPER)
     return None
+
+
+def _located(line: str, message: str) -> str:
+    """An exception without words, with the innermost frame before it: an assertion says nothing but where it stands."""
+    place = message.find(line)
+    frames = list(_FRAME.finditer(message, 0, place if place > 0 else len(message)))
+    if not frames:
+        return line
+    file, number, name, code = frames[-1].groups()
+    return f"{line.strip()} at {file.rpartition('/')[2]}:{number} in {name}{f': {code.strip()}' if code else ''}"
 
 
 def _supported(clues: Clues, text: str) -> Clues:
