@@ -10,6 +10,7 @@ import pytest
 from textual.events import MouseDown, MouseMove, MouseUp
 from textual.pilot import Pilot
 
+from specconsole.logs import pattern as patterns
 from specconsole.logs.record import Level
 from specconsole.ui.screens.help import HelpScreen
 from specconsole.ui.screens.log import LogScreen
@@ -169,6 +170,26 @@ async def test_filters_are_said_and_cleared(scene: Scene) -> None:
         await start(scene, pilot, "f", "ctrl+r", "(")
         assert "invalid" in shown(scene)
         assert "Running: 3 reqs" in shown(scene), "a wrong expression hides nothing"
+
+
+async def test_a_filter_that_takes_for_ever_is_said(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "SLICE_CPU_S", 0.02)
+    scene.feeds.put("log", [record(61, "a" * 60 + "b")])
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await start(scene, pilot, "2", "f", "ctrl+r", *"(a+)+$", "enter")
+        assert "too slow" in title(scene)
+        await start(scene, pilot, "escape")
+        assert "Running: 3 reqs" in shown(scene)
+
+
+async def test_selecting_a_unit_shows_it_whatever_was_shown(scene: Scene) -> None:
+    scene.feeds.put(f"log {BASE}", [record(61, "the baseline speaks", unit=BASE)])
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await start(scene, pilot, "u", "u")
+        assert "all units" in title(scene)
+        scene.app.select(BASE)
+        await start(scene, pilot)
+        assert "vllm-kimi-k25 " in title(scene)
 
 
 async def test_a_filter_and_a_search_go_on_with_new_lines(scene: Scene) -> None:

@@ -32,8 +32,10 @@ class LogReading:
 
     def show(self, buffer: LogBuffer, selected: str) -> None:
         """Read a log, of one unit unless the choice says another one, from its end on; nothing where it is read already."""
-        wanted = self.choice.filter(selected)
+        if selected != self._selected:  # who selects a unit wants to see that one
+            self.choice = replace(self.choice, unit="")
         self._selected = selected
+        wanted = self.choice.filter(selected)
         if self.window is None or self.window.buffer is not buffer:
             self.window = LogWindow(buffer, wanted)
         elif self.window.wanted != wanted:

@@ -98,11 +98,15 @@ class LogPane(Pane):
 
     def _comment(self) -> None:
         """Say beside the line what comes of what is typed."""
-        text = self.reading.choice.text
         if self.prompt.what == "search":
             self.prompt.say(self._found())
         elif self.prompt.what == "filter":
-            self.prompt.say(((text.problem, "bad"),) if text is not None and text.problem else ())
+            self.prompt.say(self._filter_problem())
+
+    def _filter_problem(self) -> Row:
+        text, window = self.reading.choice.text, self.reading.window
+        said = (text.problem if text is not None else "") or (window.sweep.problem if window is not None else "")
+        return ((said, "bad"),) if said else ()
 
     @on(LogView.Pointed)
     def _pointed(self, event: LogView.Pointed) -> None:
@@ -127,6 +131,7 @@ class LogPane(Pane):
             (0, holding(window)),
             (1, self._found() if not self.prompt.display else ()),
             (1, (("only " + ", ".join(choice.filters), "warn"),) if choice.filters else ()),
+            (1, self._filter_problem()),
             (2, ((f"{count:,} {'entry' if count == 1 else 'entries'}", "muted"),)),
         ]
         if not window.sweep.complete:
