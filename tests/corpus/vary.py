@@ -25,6 +25,26 @@ def cri(text: str) -> str:
     return _each(text, lambda place, line: f"2026-03-04T05:06:07.{place:09d}+02:00 stdout F {line}")
 
 
+def piped(text: str) -> str:
+    return _each(text, lambda place, line: f"2026-03-04 05:06:07.{place:03d} {line}")
+
+
+def precise(text: str) -> str:
+    return _each(text, lambda place, line: f"Mar 04 05:06:07.{place:06d} gpu04 vllm[8733]: {line}")
+
+
+def full(text: str) -> str:
+    return _each(text, lambda _, line: f"Wed 2026-03-04 05:06:07 CET gpu04 vllm[8733]: {line}")
+
+
+def unix(text: str) -> str:
+    return _each(text, lambda place, line: f"1772597167.{place:06d} gpu04 vllm[8733]: {line}")
+
+
+def monotonic(text: str) -> str:
+    return _each(text, lambda place, line: f"[12345.{place:06d}] gpu04 vllm[8733]: {line}")
+
+
 def pod(text: str) -> str:
     return _each(text, lambda _, line: f"[pod/vllm-0/vllm] {line}")
 
@@ -72,4 +92,23 @@ def cut(text: str) -> str:
     return "\n".join(line[at : at + 120] for line in text.split("\n") for at in range(0, max(len(line), 1), 120))
 
 
-WRAPPINGS = (compose, kubernetes, cri, pod, docker, journal, journal_bytes, coloured, dos, padded, fenced, quoted, cut)
+WRAPPINGS = (
+    compose,
+    kubernetes,
+    cri,
+    piped,
+    precise,
+    full,
+    unix,
+    monotonic,
+    pod,
+    docker,
+    journal,
+    journal_bytes,
+    coloured,
+    dos,
+    padded,
+    fenced,
+    quoted,
+    cut,
+)

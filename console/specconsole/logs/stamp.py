@@ -19,13 +19,15 @@ _HEAD = 512
 """Bytes of a line in which a stamp is looked for."""
 _FULL = rb"(\d{4})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?"
 _ZONE = rb"(?P<zone>Z|[+-]\d\d:?\d\d)?"
-_OUTER = re.compile(rb"(?:\S{1,60} {1,4}\| )?(?P<bracket>\[?)" + _FULL + _ZONE)
-_SYSLOG = re.compile(rb"([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d):(\d\d):(\d\d) \S")
+_OUTER = re.compile(rb"(?:\S{1,60} {1,4}\| |[A-Z][a-z]{2} (?=\d{4}-))?(?P<bracket>\[?)" + _FULL + _ZONE)
+_SYSLOG = re.compile(rb"([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))? \S")
+_UNIX = re.compile(rb"(\d{9,10}\.\d{6}) \S+ \S+: ")
+_BOOT = re.compile(rb"\[ *(\d{1,9}\.\d{6})\] ")
 _INNER = re.compile(rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?")
 _INSIDE = re.compile(_FULL)
 _JOURNAL = re.compile(rb'"__REALTIME_TIMESTAMP" ?: ?"(\d{10,19})"')
 _BAR = re.compile(
-    rb"(?:^|[\r\n )|\]])(?P<label>[^\r\n|:]{1,80}):[^\r\n]{0,400}? \d+/(?P<total>\d+) \[(?:(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d\d)<"
+    rb"(?P<label>[A-Za-z][^\r\n|:]{0,80}):\s{1,200}\d{1,3}%[^\r\n]{0,400}? \d+/(?P<total>\d+) \[(?:(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d\d)<"
 )
 _ANY_YEAR = re.compile(rb"\b(20\d\d)-\d\d-\d\d[ T]\d\d:")
 _MONTHS = {
@@ -105,7 +107,9 @@ class Stamps:
             return _moment(found.groups()[1:8], found["zone"])
         if (found := _SYSLOG.match(head)) and found[1] in _MONTHS:
             month = b"%02d" % _MONTHS[found[1]]
-            return _moment((str(self.year).encode(), month, *found.groups()[1:], None))
+            return _moment((str(self.year).encode(), month, *found.groups()[1:]))
+        if found := _UNIX.match(head) or _BOOT.match(head):
+            return float(found[1])
         return None
 
     def _trusted(self, at: float, tail: bytes) -> float:

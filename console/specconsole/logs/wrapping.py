@@ -9,7 +9,18 @@ _RFC3339 = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)"
 _LOCAL = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?"
 
 # A stamp alone is taken off only where no level follows: else it belongs to another logger's header.
+# What a log's own lines begin with: a bare stamp, a service's name or a priority before anything else is left alone.
+_OURS = (
+    r"(?=\([A-Za-z][\w .=\-]{0,60} pid=\d|(?:Loading|Capturing|Downloading|Fetching|Reconstructing|DeepGEMM|JIT kernel|Compiling|Multi-thread) |Wait(?:ing)? for |[\w.\-]+:\d+:\d+ \[\d+\] |\d{4}-\d\d-\d\d[ T]|Traceback |(?:\w+\.)*[A-Z]\w*(?:Error|Exception): "
+    r"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)(?: \d\d-\d\d |: {2,}))"
+)
+_UNIT = r"[\w.\-]+ (?P<ident>[\w.@\-\\/]+)(?:\[(?P<pid>\d+)\])?: "
 _WRAPPERS = (
+    re.compile(
+        rf"(?:[A-Z][a-z]{{2}} )(?P<at>\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?) [A-Z0-9+:\-]{{1,6}} {_UNIT}"
+    ),  # journalctl -o short-full
+    re.compile(rf"(?P<at>\d{{9,10}}\.\d{{6}}) {_UNIT}"),  # journalctl -o short-unix
+    re.compile(rf"\[ *\d+\.\d{{6}}\] {_UNIT}"),  # journalctl -o short-monotonic; the kernel's own lines name no host
     re.compile(
         rf"(?P<at>{_RFC3339}) \S+ (?P<ident>[\w.@\-\\/]+)\[(?P<pid>\d+)\]: "
     ),  # journalctl -o short-iso, before the bare stamp
@@ -22,10 +33,13 @@ _WRAPPERS = (
     re.compile(r"\[pod/[^\]]+\] "),  # kubectl --prefix
     # syslog as journalctl prints it; months are words of any language, systems without a UTF-8 locale included
     re.compile(
-        r"(?P<at>[^\W\d]{3,5}\.? {1,2}\d{1,2} \d\d:\d\d:\d\d) \S+ (?P<ident>[\w.@\-\\/]+)(?:\[(?P<pid>\d+)\])?: "
+        r"(?P<at>[^\W\d]{3,5}\.? {1,2}\d{1,2} \d\d:\d\d:\d\d(?:\.\d+)?) \S+ (?P<ident>[\w.@\-\\/]+)(?:\[(?P<pid>\d+)\])?: "
     ),
+    re.compile(rf"\[?(?P<at>{_LOCAL})\]? {_OURS}"),  # stamps of a pipe (ts, svlogd)
+    re.compile(rf"[A-Za-z0-9][\w.\-]* \| {_OURS}"),  # compose with one blank
+    re.compile(rf"<\d>{_OURS}"),  # the priority that systemd takes off
 )
-_MAYBE = re.compile(r"[\w.\-]+ +\||[\[\d]|[^\W\d]{3,5}\.? {1,2}\d")
+_MAYBE = re.compile(r"[\w.\-]+ +\||[\[\d<]|[^\W\d]{3,5}\.? {1,2}\d")
 """What a wrapping can begin with; most lines begin with none of it, and this one pattern says so."""
 _BAR = re.compile(r"\d{1,3}%(?: Completed)? ?\||\d+/\d+ \[")
 _OWN_LINE = re.compile(r"[\w.\-]+:\d+:\d+ \[\d|\[[DIWEF]\d{4} |\(\w[^)]* pid=\d+\)")
