@@ -15,6 +15,8 @@ from specconsole.remote.probe_card import throttle_reasons
 
 _NET = 21_000.0
 """Bytes a second that the host receives: what the operator's own link brings."""
+_CONTEXT_W = 50.0
+"""What a process that only holds a GPU makes it draw."""
 _MOST = 64
 """Frames that may wait for their reader."""
 
@@ -101,7 +103,7 @@ def _card(machine: Machine, index: int, reading: Reading) -> dict[str, Any]:
         "memory_total": machine.site.memory_gpu,
         "util": reading.util,
         "util_memory": reading.util_memory,
-        "power_w": reading.power_w,
+        "power_w": round(reading.power_w + (_CONTEXT_W if strangers and not reading.holders else 0.0), 2),
         "temperature_c": reading.celsius,
         "sm_mhz": reading.sm_mhz,
         "memory_mhz": reading.memory_mhz,

@@ -263,7 +263,7 @@ class Body:
         begun = self._heat[place] if at < self.length else self._heat[-1]
         return Reading(
             memory_used=used,
-            util=round(min(max(card.util * (1 + 0.03 * sway), 0.0), 1.0), 2),
+            util=1.0 if card.util == 1 else round(min(max(card.util * (1 + 0.03 * sway), 0.0), 1.0), 2),
             util_memory=round(min(card.util_memory * (1 + 0.05 * sway), 1.0), 2),
             power_w=round(watts, 2),
             celsius=round(_cooled(begun, card.watts, since) + 1.5 * noise("place", gpu)),

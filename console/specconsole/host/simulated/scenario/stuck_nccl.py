@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from specconsole.host.simulated.scenario import kimi, usual
 from specconsole.host.simulated.scenario.load import until
 from specconsole.host.simulated.scenario.phase import Card, Phase
 from specconsole.host.simulated.scenario.scenario import Scenario, Start
 
+_SAID_S = 7.0
+"""The last line comes a second before."""
 _SPIN = Phase("spin", math.inf, worker=1.0, state="R", card=Card(util=1.0, watts=141.0), gpu_gib=0.61, at_once=True)
 
 
 def _course(phases: tuple[Phase, ...]) -> tuple[Phase, ...]:
-    return (*until(phases, "groups"), _SPIN)
+    before = until(phases, "groups")
+    return (*before[:-1], replace(before[-1], seconds=_SAID_S), _SPIN)
 
 
 SCENARIO = Scenario(
