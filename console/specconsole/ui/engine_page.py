@@ -86,7 +86,11 @@ def _latencies(window: Window) -> Iterator[Row]:
     for name, field, meaning in _LATENCIES:
         histogram: Histogram | None = getattr(window, field)
         if histogram is None and not (name == "TPOT" and window.tpot_by_token is not None):
-            yield ((f" {name:<9}", "muted"), (f"{text.UNKNOWN:>9}", "muted"), ("  not told by this version", "muted"))
+            yield (
+                (f" {name:<9}", "muted"),
+                (f"{text.UNKNOWN:>9}", "muted"),
+                ("  not told: this version has no such counter, or it began anew", "muted"),
+            )
             continue
         mean = window.tpot_by_token if histogram is None else histogram.mean
         count = text.UNKNOWN if histogram is None else text.number(histogram.count)
