@@ -17,6 +17,8 @@ from specconsole.errors import Inconclusive, LinkLost, UsageError
 from specconsole.history.entry import Load
 from specconsole.history.memory import Memory
 from specconsole.host.base import Host, LinkKind, hostname
+from specconsole.load.announce import ended
+from specconsole.load.diagnosis import Diagnosis
 from specconsole.load.estimate import Estimate, estimate
 from specconsole.load.phase import Phase
 from specconsole.load.timeline import LoadTimeline, Progress, Span, Stage
@@ -26,6 +28,7 @@ from specconsole.service.unit import Unit
 from specconsole.stream import within
 from specconsole.verb import judgement, output
 from specconsole.verb.link import telling_of_the_link
+from specconsole.verb.notifying import add_hook_arguments, announce, hooks_of
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
 
 if TYPE_CHECKING:
@@ -46,6 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         " 4 when the link is down by then. Read-only, or without the API key, it ends with 0 at answering."
     )
     add_host_arguments(parser)
+    add_hook_arguments(parser)
     parser.add_argument("unit", nargs="?", metavar="UNIT", help="which unit; not needed where only one runs")
     parser.add_argument("--timeout", type=float, metavar="S", help="give up after so many seconds (never)")
 
@@ -58,16 +62,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _run(args: argparse.Namespace) -> int:
+    told = hooks_of(args)
     memory = Memory(on_trouble=lambda error: print(f"specconsole: {error}", file=sys.stderr))  # noqa: T201
     try:
         async with open_host(args) as host, telling_of_the_link(host):
             story = Story(host, as_json=args.json, clock=host.clock)
             try:
-                return story.end(await within(args.timeout, _watched(args, host, story, memory)))
+                attempt = await within(args.timeout, _watched(args, host, story, memory))
             except asyncio.TimeoutError:
                 raise _time_is_up(story, args.timeout) from None
     finally:
         await memory.close()
+    if end := ended(host.name, attempt, story.diagnosis):
+        await announce(end, told)
+    return story.end(attempt)
 
 
 async def _watched(args: argparse.Namespace, host: Host, story: Story, memory: Memory) -> LoadTimeline:
@@ -137,10 +145,11 @@ class Story:
     clock: Clock = field(default_factory=SystemClock)
     verdict: Verdict | None = None
     """The one that was told last."""
+    diagnosis: Diagnosis | None = None
 
     def tell(self, standing: Standing) -> bool:
         """Write what is new; True when it is a milestone, which weights read so far and verdicts are not."""
-        before, self.last = self.last, standing.attempt
+        before, self.last, self.diagnosis = self.last, standing.attempt, standing.diagnosis
         events = list(news(before, standing.attempt))
         if standing.attempt.stage is Stage.LOADING and judgement.is_news(self.verdict, standing.verdict):
             self.verdict = standing.verdict
