@@ -14,7 +14,7 @@ from specconsole.host.simulated.clock import ScaledClock
 from specconsole.host.simulated.fixture import unit_of
 from specconsole.load.timeline import Stage
 from specconsole.load.verdict import Judgement
-from specconsole.logs.record import Level, LogRecord
+from specconsole.logs.record import Kind, Level, LogRecord
 from specconsole.service import start
 from specconsole.service.discover import discover
 from specconsole.service.start import LAST_WORDS_S, Follower, Standing, Teller
@@ -95,7 +95,7 @@ def test_a_stop_on_request_is_no_failure() -> None:
     follower.units((in_state(ended(active="inactive", sub="dead", result="success")),))
     assert follower.attempt
     assert follower.insight.diagnosis is None
-    assert follower.standing(follower.attempt).verdict is None
+    assert follower.verdict(follower.attempt) is None
 
 
 def test_the_unit_beside_it_is_the_way_out() -> None:
@@ -119,16 +119,31 @@ def test_samples_make_a_verdict_of_the_units_own_processes() -> None:
     )  # fmt: skip
     scene = Scene(gpus, lambda at: spinning(2, at))
     assert follower.attempt
-    first = follower.standing(follower.attempt).verdict
+    first = follower.verdict(follower.attempt)
     assert first
     assert first.signature in ("gathering", "fresh")
     for second in range(0, 200, 5):
         clock.time = 1_700_000_000.0 + second
         fleet = scene.fleet(clock.time + 100.0)
         follower.fleet(replace(fleet, units={UNIT.key: next(iter(fleet.units.values()))}))
-    last = follower.standing(follower.attempt).verdict
+    last = follower.verdict(follower.attempt)
     assert last
     assert (last.judgement, last.signature) == (Judgement.STUCK, "ghost")
+
+
+def test_the_past_of_a_log_is_no_evidence_of_a_hang() -> None:
+    follower, clock = following()
+    teller = Teller(follower)
+    bar = "Loading safetensors checkpoint shards:  {0}% Completed | {0}/100 [00:00<00:00,  1.00it/s]"
+    for done in range(3):
+        follower.records(
+            [replace(error(bar.format(done)), at=clock.time - 4000 + done, kind=Kind.BAR, level=Level.INFO)]
+        )
+        assert [told.verdict for told in teller.news()] == [None]
+    assert follower.attempt
+    verdict = follower.verdict(follower.attempt)
+    assert verdict
+    assert not verdict.alarming
 
 
 async def test_the_simulated_start_that_dies_is_diagnosed_while_it_is_followed() -> None:

@@ -171,12 +171,16 @@ def _network(evidence: Evidence) -> bool:
 
 def _counting(evidence: Evidence) -> bool:
     pace = evidence.pace
-    return pace is not None and not pace.complete and (evidence.now is None or not pace.overdue(evidence.now))
+    if pace is None or pace.complete or evidence.gathering:  # the past may still be on its way
+        return False
+    return evidence.now is None or not pace.overdue(evidence.now)
 
 
 def _overdue(evidence: Evidence) -> bool:
     pace = evidence.pace
-    return pace is not None and not pace.complete and evidence.now is not None and pace.overdue(evidence.now)
+    if pace is None or pace.complete or evidence.gathering:
+        return False
+    return evidence.now is not None and pace.overdue(evidence.now)
 
 
 def _thinking(evidence: Evidence) -> bool:

@@ -59,7 +59,7 @@ class Standing:
 
     attempt: LoadTimeline
     verdict: Verdict | None = None
-    """None: it was stopped on request."""
+    """None: no sample was taken yet, or it was stopped on request."""
     diagnosis: Diagnosis | None = None
     """Why the last start that failed did."""
     of_attempt: int | None = None
@@ -113,10 +113,9 @@ class Follower:
             self.attempt = load.sampled(self.attempt, fleet)
             self.insight.fleet(self.attempt, fleet)
 
-    def standing(self, attempt: LoadTimeline) -> Standing:
-        """How a start stands now: the present one, or the one before it that failed."""
-        verdict = self.insight.verdict(attempt, self.now(), self.running)
-        return Standing(attempt, verdict, self.insight.diagnosis, self.insight.of_attempt)
+    def verdict(self, attempt: LoadTimeline) -> Verdict | None:
+        """Judge a start now: the present one, or the one before it that failed; None: it was stopped on request."""
+        return self.insight.verdict(attempt, self.now(), self.running)
 
     def engine(self, seen: EngineSnapshot) -> None:
         """Take in what the server says."""
@@ -221,6 +220,9 @@ class Teller:
     """The failure that is held back."""
     since: float = 0.0
     """Since when, in monotonic seconds."""
+    judged: tuple[str, Verdict | None] = ("", None)
+    """The last verdict and the invocation that it is of: it is made anew with each sample, not with each of the many
+    lines of a past that is only being read."""
 
     def news(self, *, sampled: bool = False) -> Iterator[Standing]:
         """Yield what is to be told now; `sampled`: the evidence is new, whatever the start itself did."""
@@ -235,10 +237,17 @@ class Teller:
             if now - self.since < LAST_WORDS_S:
                 return
             self.told, self.held = self.held, None
-            yield self.follower.standing(self.told)
+            yield self._standing(self.told, self.follower.verdict(self.told))
         if sampled or attempt != self.told:
             self.told = attempt
-            yield self.follower.standing(attempt)
+            if sampled:
+                self.judged = attempt.invocation, self.follower.verdict(attempt)
+            invocation, verdict = self.judged
+            yield self._standing(attempt, verdict if invocation == attempt.invocation else None)
+
+    def _standing(self, attempt: LoadTimeline, verdict: Verdict | None) -> Standing:
+        insight = self.follower.insight
+        return Standing(attempt, verdict, insight.diagnosis, insight.of_attempt)
 
 
 def _same(one: LoadTimeline, other: LoadTimeline) -> bool:
