@@ -23,6 +23,7 @@ from specconsole.service import choose, prepare, swap
 from specconsole.service.discover import discover
 from specconsole.service.plan import Choices, Plan
 from specconsole.service.swap import SwapView
+from specconsole.stream import within
 from tests.lab.cards import cards
 from tests.lab.host import LabHost
 from tests.lab.reach import eventually, reach, until
@@ -215,7 +216,7 @@ async def _happen(
         await asyncio.to_thread(host.reboot)
         await until(console, lambda link: link.kind is LinkKind.UP, WHOLE_S)
         await eventually(lambda: answers(host), WHOLE_S)
-        return await asyncio.wait_for(told(console, ident), WHOLE_S)
+        return await within(WHOLE_S, told(console, ident))
     if cell.event == "console killed":
         argv = desk.argv("swap", "gpu-1", "--follow", "--json")
         with subprocess.Popen(argv, env=desk.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as killed:
@@ -233,13 +234,13 @@ async def _happen(
     elif cell.event == "foreign":
         _foreign(host, cell)
     let_go(host, ident)
-    return await asyncio.wait_for(watching, WHOLE_S)
+    return await within(WHOLE_S, watching)
 
 
 async def _afterwards(host: LabHost, ident: str) -> SwapView:
     """A second console, which was not there before."""
     async with reach(host) as second:
-        return await asyncio.wait_for(told(second, ident), WHOLE_S)
+        return await within(WHOLE_S, told(second, ident))
 
 
 def _foreign(host: LabHost, cell: Cell) -> None:

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from specconsole.clock import SystemClock
+from specconsole.engine.key import ApiKey
 from specconsole.service import swap
+from specconsole.stream import within
 from tests.lab import faults
 from tests.lab.cards import cards, hold_memory
 from tests.lab.conftest import MakeHost, on_trixie
@@ -124,7 +126,7 @@ def test_a_full_var_is_refused_and_a_var_that_fills_up_does_not_stop_a_swap(
             await faults.held(host, ident)
             host.run("cat /dev/zero >/var/lib/specconsole/full", check=False)
             faults.let_go(host, ident)
-            view = await asyncio.wait_for(faults.told(console, ident), 60)
+            view = await within(60, faults.told(console, ident))
             assert view.story.outcome == "committed"
             kept = host.run(f"tail -1 /run/specconsole/{ident}/record").stdout
             assert json.loads(kept)["outcome"] == "committed", "its copy stays where the record could not be written"
@@ -284,7 +286,7 @@ async def test_cancel_rolls_back_and_drain_gives_up(make_host: MakeHost) -> None
         await faults.held(host, ident)
         assert await swap.cancel(console, ident)
         faults.let_go(host, ident)
-        view = await asyncio.wait_for(faults.told(console, ident), 60)
+        view = await within(60, faults.told(console, ident))
         assert (view.story.outcome, view.story.turned) == ("rolled_back", "cancelled by the operator")
         assert not await swap.cancel(console, ident)
     assert faults.serving(host) == BASELINE
@@ -315,9 +317,41 @@ async def test_a_link_of_200_ms(make_host: MakeHost, tmp_path: Path) -> None:
         to, folder = await wired(host, wire, tmp_path)
         async with reach(host, to=to, by=way(folder, host.key)) as console:
             ident = await swap.begin(console, await faults.planned(console))
-            view = await asyncio.wait_for(faults.told(console, ident), 60)
+            view = await within(60, faults.told(console, ident))
     assert view.story.outcome == "committed"
     assert view.story == faults.record(host)
+
+
+KEYS = ("sk-baseline-0123456789abcdef", "sk-variant-0123456789abcdef")
+
+
+def test_keys_are_used_and_leave_no_trace(make_host: MakeHost, desk: Callable[[LabHost], Desk]) -> None:
+    """Each unit has a key of its own: the variant is proven with its own, and on the way back the baseline with its own."""
+    files = deployed(ngram=f"Environment=VLLM_API_KEY={KEYS[1]}")
+    files[f"{SYSTEM}/{BASELINE}"] = files[f"{SYSTEM}/{BASELINE}"].replace(
+        "--port 8000", f"--port 8000 --api-key {KEYS[0]}"
+    )
+    host = up(make_host(files=files))
+    here = desk(host)
+
+    async def seen_while_held() -> str:
+        async with reach(host) as console:
+            plan = await faults.planned(console, hold={"step": "prove", "fail": "injected"})
+            ident = await swap.begin(console, plan, ApiKey(KEYS[1]))
+            await faults.held(host, ident)
+            shown = host.run("ps -eo args | grep -v vllm").stdout + host.run("systemctl cat specconsole-swap").stdout
+            faults.let_go(host, ident)
+            assert (await within(60, faults.told(console, ident))).story.outcome == "rolled_back"
+            return shown
+
+    shown = asyncio.run(seen_while_held())
+    back = faults.record(host)
+    assert next(note["text"] for note in back.steps[-1].notes) == "one token was generated"
+    said = swapped(here)
+    assert "one token was generated" in said
+    traces = shown + said + host.run(f"cat {faults.RECORD}; journalctl --no-pager -b -u specconsole-swap").stdout
+    assert not any(key in traces for key in KEYS)
+    assert host.run("ls -A /run/specconsole").stdout == ""
 
 
 # -- the plain verbs --

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 from specconsole.remote import probe_unit
-from specconsole.remote.probe_proc import text_of
+from specconsole.remote.probe_proc import bytes_of, text_of
 
 VLLM = re.compile(r"VLLM::|vllm::")
 """How engines and workers call themselves (0.10.1 and later)."""
 END_GRACE_S = 5.0
+KEY_VARIABLE = "VLLM_API_KEY"
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,29 @@ def os_kill(pid: int, number: int) -> None:
         os.kill(pid, number)
     except OSError:
         pass
+
+
+def api_key(which: Iterable[Process], proc: str = "/proc") -> str:
+    """The key that a server was started with, from its own command or environment; "" where it has none.
+
+    It stays in memory: units may have keys of their own, and the one before must be proven with its own again.
+    """
+    for one in which:
+        words = _words("%s/%d/cmdline" % (proc, one.pid))
+        for place, word in enumerate(words):
+            if word == "--api-key" and place + 1 < len(words):
+                return words[place + 1]
+            if word.startswith("--api-key="):
+                return word.partition("=")[2]
+        for word in _words("%s/%d/environ" % (proc, one.pid)):
+            if word.startswith(KEY_VARIABLE + "="):
+                return word.partition("=")[2]
+    return ""
+
+
+def _words(path: str) -> List[str]:
+    data = bytes_of(path, 1 << 20) or b""
+    return [word.decode("utf-8", "replace") for word in data.split(b"\0")]
 
 
 # -- who listens --

@@ -17,7 +17,7 @@ from specconsole.remote.probe_unit import unit_of
 from specconsole.remote.swap_container import whole
 from specconsole.remote.swap_engine import Engine
 from specconsole.remote.swap_judge import Entry
-from specconsole.remote.swap_process import Process
+from specconsole.remote.swap_process import Process, api_key
 from specconsole.remote.swap_record import Record, Story, fold, masked
 from specconsole.remote.swap_shm import Key
 from specconsole.remote.swap_unit import Ref, State, SystemctlFailed, Systemd
@@ -79,6 +79,9 @@ class Run:
         self.record = record
         self.folder = folder
         self.key = key
+        """What the console has found for the target."""
+        self.keys: Dict[str, str] = {}
+        """Each unit's own, by its name."""
         self.systemd = systemd or Systemd()
         self.gpus = gpus or Gpus()
         self.story = Story()
@@ -120,7 +123,12 @@ class Run:
 
     def engine(self, unit: Dict[str, Any]) -> Engine:
         """A unit's server."""
-        return Engine(unit.get("endpoint") or {}, self.key)
+        return Engine(unit.get("endpoint") or {}, self.keys.get(str(unit["name"])) or self.key)
+
+    def learn_key(self, unit: Dict[str, Any], state: State) -> None:
+        """Take a running server's key from the server itself; the console's is for where that shows none."""
+        if not self.keys.get(str(unit["name"])):
+            self.keys[str(unit["name"])] = api_key(self.processes(unit, state))
 
     def show(self, unit: Dict[str, Any]) -> State:
         """A unit's state; asked again for a while, since systemd may be busy (a reload). Raises StepFailed."""

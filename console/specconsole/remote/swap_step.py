@@ -195,6 +195,7 @@ def take_down(run: Run, unit: Dict[str, Any]) -> Before:
     """Remember what is a unit's now, for after its stop."""
     state = run.show(unit)
     processes = run.processes(unit, state)
+    run.learn_key(unit, state)
     started = boot_at() + state.started_us / 1e6 if state.started_us else 0.0
     entries = swap_shm.take_down([one.pid for one in processes]) if started else {}
     return Before(processes, entries, int(started * 1e9))

@@ -64,6 +64,7 @@ def watch(run: Run) -> None:
             failed_at = time.monotonic() if state.sub == "auto-restart" else None
             run.ours[ref.key], run.restarts[ref.key] = state.invocation, state.restarts
         if failed_at is None:
+            run.learn_key(unit, state)
             how, why, models = run.engine(unit).answering(unit.get("served") or [])
             if how != told:
                 told = how

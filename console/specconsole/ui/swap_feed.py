@@ -68,14 +68,22 @@ class HostSwaps:
         """What swap, start, stop or restart of that unit would do now; the units are read anew."""
         from specconsole.service import choose, prepare, swap
         from specconsole.service.discover import discover
+        from specconsole.service.plan import of_profile
         from specconsole.service.secret import api_key
 
         units = await discover(self._host, self._profile)
         target = choose.named(units, unit.key)
         key = await api_key(self._host, target, self._profile, self._environ)
         plan = await prepare.plan(
-            self._host, units, target, action, swap.new_id(), memory=self._memory, api_key=key,
-        )  # fmt: skip
+            self._host,
+            units,
+            target,
+            action,
+            swap.new_id(),
+            choices=of_profile(self._profile),
+            memory=self._memory,
+            api_key=key,
+        )
         return Prepared(plan, key)
 
     async def begin(self, prepared: Prepared) -> str:

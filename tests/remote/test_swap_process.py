@@ -1,0 +1,100 @@
+"""Processes, sockets and shared memory of this very machine, as the runner looks at them."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from specconsole.remote import swap_container, swap_process, swap_shm
+from specconsole.remote.swap_process import Process, look
+
+
+@pytest.fixture
+def child() -> Iterator[Process]:
+    with subprocess.Popen(["sleep", "100"], env={**os.environ, "VLLM_API_KEY": "k-1"}) as running:
+        found = look(running.pid)
+        assert found
+        yield found
+        running.kill()
+
+
+def test_a_process_is_its_pid_and_its_start(child: Process) -> None:
+    assert child.parent == os.getpid()
+    assert child.argv.endswith("sleep 100")
+    assert swap_process.still([child]) == [replace(child, state=swap_process.still([child])[0].state)]
+    assert swap_process.still([replace(child, start=child.start + 1)]) == []
+    assert look(2**22 + 7) is None
+
+
+def test_only_that_process_is_ended(child: Process) -> None:
+    assert swap_process.end([replace(child, start=child.start - 1)], 0.1) == []
+    assert swap_process.still([child]), "another process of that number is left alone"
+    assert swap_process.end([child], 2.0) == []
+    assert not swap_process.still([child])
+
+
+def test_a_key_is_found_in_environment_or_command(child: Process, tmp_path: Path) -> None:
+    assert swap_process.api_key([child]) == "k-1"
+    for words in (["vllm", "serve", "--api-key", "k-2", "--port", "1"], ["vllm", "serve", "--api-key=k-2"]):
+        place = tmp_path / str(child.pid)
+        place.mkdir(exist_ok=True)
+        (place / "cmdline").write_bytes("\0".join([*words, ""]).encode())
+        assert swap_process.api_key([child], str(tmp_path)) == "k-2"
+    assert swap_process.api_key([]) == ""
+
+
+def test_who_listens(tmp_path: Path) -> None:
+    with socket.socket() as server, socket.socket(socket.AF_UNIX) as local:
+        server.bind(("127.0.0.1", 0))
+        port = server.getsockname()[1]
+        assert swap_process.listeners(port) == set(), "bound is not listening"
+        server.listen()
+        assert swap_process.listeners(port) == {os.getpid()}
+        path = str(tmp_path / "s")
+        local.bind(path)
+        local.listen()
+        assert swap_process.listeners(port, path) == {os.getpid()}
+    assert swap_process.listeners(port) == set()
+
+
+def test_only_what_is_held_for_writing_is_taken_down(tmp_path: Path) -> None:
+    names = ["psm_rw", "psm_ro", "psm_open", "psm_idle"]
+    for name in names:
+        (tmp_path / name).write_bytes(b"x" * 4096)
+    with (
+        (tmp_path / "psm_rw").open("r+b") as rw,
+        (tmp_path / "psm_ro").open("rb") as ro,
+        (tmp_path / "psm_open").open("r+b"),
+        mmap.mmap(rw.fileno(), 0) as first,
+        mmap.mmap(ro.fileno(), 0, prot=mmap.PROT_READ) as second,
+    ):
+        rw.close()
+        found = swap_shm.take_down([os.getpid()], str(tmp_path))
+        assert {entry.name for entry in found.values()} == {"psm_rw", "psm_open"}
+        kept, left = swap_shm.clean(found, 0, frozenset({os.getuid()}), str(tmp_path))
+        assert kept == []
+        assert {one["why"] for one in left} == {
+            "a process still holds it",
+            "no process of the unit had it open for writing",
+        }
+        assert first[0] == second[0]
+    removed, left = swap_shm.clean(found, 0, frozenset({os.getuid()}), str(tmp_path))
+    assert {one["name"] for one in removed} == {"psm_rw", "psm_open"}
+    assert {path.name for path in tmp_path.iterdir()} == {"psm_ro", "psm_idle"}
+
+
+def test_the_container_that_a_command_runs() -> None:
+    argv = ["/usr/bin/docker", "run", "--rm", "--name", "box", "vllm/vllm-openai:v0.24.0"]
+    assert swap_container.identity(argv) == "box"
+    assert swap_container.identity([*argv[:3], "--name=box", argv[-1]]) == "box"
+    assert swap_container.identity(["docker", "run", "image"]) is None
+    assert swap_container.main_pid("docker", "box", lambda *_: (0, "4711\n", "")) == 4711
+    assert swap_container.main_pid("docker", "box", lambda *_: (0, "0\n", "")) is None, "it is not running"
+    assert swap_container.main_pid("docker", "box", lambda *_: (1, "", "no such object")) is None
