@@ -117,6 +117,14 @@ class Follower:
         """Judge a start now: the present one, or the one before it that failed; None: it was stopped on request."""
         return self.insight.verdict(attempt, self.now(), self.running)
 
+    def standing(self, attempt: LoadTimeline) -> Standing:
+        """How a start stands, judged now."""
+        return self.judged(attempt, self.verdict(attempt))
+
+    def judged(self, attempt: LoadTimeline, verdict: Verdict | None) -> Standing:
+        """How a start stands, with a verdict that was made before."""
+        return Standing(attempt, verdict, self.insight.diagnosis, self.insight.of_attempt)
+
     def engine(self, seen: EngineSnapshot) -> None:
         """Take in what the server says."""
         attempt = self.attempt
@@ -237,17 +245,13 @@ class Teller:
             if now - self.since < LAST_WORDS_S:
                 return
             self.told, self.held = self.held, None
-            yield self._standing(self.told, self.follower.verdict(self.told))
+            yield self.follower.standing(self.told)
         if sampled or attempt != self.told:
             self.told = attempt
             if sampled:
                 self.judged = attempt.invocation, self.follower.verdict(attempt)
             invocation, verdict = self.judged
-            yield self._standing(attempt, verdict if invocation == attempt.invocation else None)
-
-    def _standing(self, attempt: LoadTimeline, verdict: Verdict | None) -> Standing:
-        insight = self.follower.insight
-        return Standing(attempt, verdict, insight.diagnosis, insight.of_attempt)
+            yield self.follower.judged(attempt, verdict if invocation == attempt.invocation else None)
 
 
 def _same(one: LoadTimeline, other: LoadTimeline) -> bool:
