@@ -6,6 +6,7 @@ import mmap
 import os
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +16,15 @@ import pytest
 from specconsole.remote import swap_container, swap_process, swap_shm
 from specconsole.remote.swap_process import Process, look
 
+SAY = "import sys, time; print(flush=True); time.sleep(100)"
+
 
 @pytest.fixture
 def child() -> Iterator[Process]:
-    with subprocess.Popen(["sleep", "100"], env={**os.environ, "VLLM_API_KEY": "k-1"}) as running:
+    argv, environment = [sys.executable, "-c", SAY], {**os.environ, "VLLM_API_KEY": "k-1"}
+    with subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE) as running:
+        assert running.stdout
+        running.stdout.readline()  # from here on it is the program: before, /proc shows what it was forked from
         found = look(running.pid)
         assert found
         yield found
@@ -27,7 +33,7 @@ def child() -> Iterator[Process]:
 
 def test_a_process_is_its_pid_and_its_start(child: Process) -> None:
     assert child.parent == os.getpid()
-    assert child.argv.endswith("sleep 100")
+    assert "time.sleep(100)" in child.argv
     assert swap_process.still([child]) == [replace(child, state=swap_process.still([child])[0].state)]
     assert swap_process.still([replace(child, start=child.start + 1)]) == []
     assert look(2**22 + 7) is None
