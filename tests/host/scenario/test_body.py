@@ -88,7 +88,8 @@ async def frames(asked: str, seconds: float) -> tuple[list[Fleet], FakeClock]:
 
         task = asyncio.ensure_future(take())
         for _ in range(round(seconds / 0.37)):
-            await clock.advance(0.37)
+            clock.time += 0.36  # something else kept the program busy meanwhile
+            await clock.advance(0.01)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     await host.close()
@@ -135,6 +136,20 @@ async def test_a_swap_by_hand_empties_the_cards_and_fills_them_again() -> None:
     shown = (await host.run(["systemctl", "show", NGRAM, "-p", "ActiveState,Result,ExecMainStatus"])).text
     assert shown.splitlines() == ["Result=exit-code", "ExecMainStatus=1", "ActiveState=failed"]
     assert "KeyboardInterrupt: terminated" in (await host.run(["journalctl", "-u", NGRAM, "-o", "cat"])).text
+    await host.close()
+
+
+async def test_a_start_that_failed_leaves_the_cards_to_who_held_them_before() -> None:
+    clock = FakeClock()
+    host = simulated("demo:held-gpu@1", clock)
+    await host.open()
+    await clock.advance(120.0)
+    async with host.process(Program("probe", {"ticks": 1, "units": [BASELINE]})) as process:
+        (fleet,) = [parse(chunk) async for chunk in process.read()]
+    used = [gpu.memory_used or 0 for gpu in fleet.gpus]
+    assert [used.pop(3) / GIB, sum(used)] == pytest.approx([61.3, 0])
+    assert [(holder.pid, holder.unit) for gpu in fleet.gpus for holder in gpu.processes or ()] == [(31877, None)]
+    assert fleet.units[BASELINE].processes == ()
     await host.close()
 
 

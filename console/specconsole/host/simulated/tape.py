@@ -88,9 +88,13 @@ class Recording:
         """A moment of the header, in seconds after the spawn."""
         return float(self.header[name])
 
-    @cached_property
+    @property
     def facts(self) -> Facts:
         """What the server said of itself."""
+        return self._facts
+
+    @cached_property
+    def _facts(self) -> Facts:
         return Facts(self.header["version"], self.header["models"], self.header["ring"], self._blocks)
 
     @property
@@ -128,9 +132,13 @@ class Recording:
             lines += [(at, line.rstrip()) for line in whole if line.rstrip()]
         return tuple(lines) + (((self.log[-1][0], rest.rstrip()),) if rest.strip() else ())
 
-    @cached_property
+    @property
     def said(self) -> tuple[tuple[float, bytes], ...]:
         """What it printed before SIGTERM, or until it failed."""
+        return self._said
+
+    @cached_property
+    def _said(self) -> tuple[tuple[float, bytes], ...]:
         if self.ready is None:
             return self.lines
         return tuple(item for item in self.lines if item[0] < self.served)
@@ -179,9 +187,13 @@ class Recording:
 
     # -- what it counted and answered --
 
-    @cached_property
+    @property
     def page(self) -> Page:
         """Its page of metrics."""
+        return self._page
+
+    @cached_property
+    def _page(self) -> Page:
         return Page(self.text)
 
     def values(self, at: float) -> Values:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cached_property
 
@@ -76,9 +76,13 @@ class Written:
             return after_serving(self._body)
         return while_loading(self._body, at)
 
-    @cached_property
+    @property
     def said(self) -> Sequence[tuple[float, bytes]]:
         """What it prints."""
+        return self._said
+
+    @cached_property
+    def _said(self) -> Sequence[tuple[float, bytes]]:
         lines = [*self._body.lines]
         if self.ready is not None:
             lines += [(at, self._body.prefixed("api", text)) for at, text in self._traffic.lines]
@@ -93,6 +97,9 @@ class Written:
 
     def sample(self, at: float) -> Sample:
         """The machine under it."""
+        if self.fate is not None and at >= self.fate.exit_s:
+            left = replace(self.fate, exit_s=0.0, gone_s=self.fate.gone_s - self.fate.exit_s)
+            return self._body.stopping(self._body.loading(self.fate.exit_s), left, at - self.fate.exit_s)
         if self.ready is None or at < self.ready:
             return self._body.loading(at)
         running = sum(request.at <= at < request.end for request in self.requests)
