@@ -180,7 +180,7 @@ def _range(values: list[float]) -> Range:
 
 def _lengths(measured: Measured, k: int) -> list[float]:
     """AL with k drafted tokens, at its least and at its most."""
-    places = measured.per_position
+    places = list(measured.per_position or ())
     if not places:
         return []
     last = places[-1] / places[-2] if len(places) > 1 and places[-2] else places[-1]
