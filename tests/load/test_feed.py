@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from specconsole.load import feed as load
@@ -148,3 +150,11 @@ def test_stages_follow_each_other() -> None:
     now = load.ready(now, 8.0)
     assert (now.stage, now.ready_at, now.over_at) == (Stage.READY, 8.0, 8.0)
     assert load.failed(now, 9.0, "exit-code").stage is Stage.FAILED
+
+
+def test_a_server_that_answers_writes_nothing_of_its_start() -> None:
+    serving = load.answering(BEGUN, 500.0, watched=False)
+    late = replace(line("Loading weights took 3.08 seconds", Level.INFO), at=500.0 + load.SETTLED_S + 1)
+    assert load.feed(serving, late) is serving
+    still = replace(late, at=480.0)  # the past of a start that was joined late
+    assert load.feed(serving, still) is not serving

@@ -50,13 +50,17 @@ def begin(
     return advance.seen(load, Phase.CONFIG, started) if early and started is not None else load
 
 
+SETTLED_S = 60.0
+"""So long after a server answers its log may still tell of the start."""
+
+
 def feed(load: LoadTimeline, record: LogRecord) -> LoadTimeline:
     """Take in one log record of this unit; records of another invocation change nothing."""
     if record.unit != load.unit or (record.invocation and record.invocation != load.invocation):
         return load
     if record.message_id == STOP_BEGUN:
         return replace(load, stop_asked=True)
-    if load.stage is Stage.READY or record.kind in (Kind.GAP, Kind.ACCESS):
+    if _serves(load, record) or record.kind in (Kind.GAP, Kind.ACCESS):
         return load
     if record.kind is Kind.SYSTEMD:
         return load if load.spans or load.stage is Stage.FAILED else advance.seen(load, Phase.CONFIG, record.at)
@@ -64,6 +68,12 @@ def feed(load: LoadTimeline, record: LogRecord) -> LoadTimeline:
         return replace(load, error=cause(load.error, record)) if record.kind is Kind.LINE else load
     after = _bar(load, record) if record.kind is Kind.BAR else _line(load, record)
     return _heard(load, after, record)
+
+
+def _serves(load: LoadTimeline, record: LogRecord) -> bool:
+    """The start is over by this record: a server that answers writes for months, and none of it is of its start."""
+    began = load.answering_at if load.stage is Stage.ANSWERING else None
+    return load.stage is Stage.READY or (began is not None and record.at > began + SETTLED_S)
 
 
 def answering(load: LoadTimeline, at: float, *, watched: bool = True) -> LoadTimeline:
