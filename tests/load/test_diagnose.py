@@ -110,6 +110,14 @@ def test_an_unknown_end_of_a_worker_goes_before_what_the_api_server_makes_of_it(
     assert named(log).root_line == "AssertionError: 7 != 8"
 
 
+def test_of_two_known_failures_the_deeper_process_tells() -> None:
+    log = (
+        f"{ENGINE}EngineCore encountered a fatal error.\n{ENGINE}TimeoutError: RPC call to sample_tokens timed out.\n"
+        f"{WORKER}WorkerProc hit an exception.\n{WORKER}torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
+    )
+    assert (named(log).name, named(log).process) == ("oom", "Worker_TP1")
+
+
 def test_the_compilers_line_before_the_traceback_is_the_cause() -> None:
     log = (
         f"{ENGINE}/bin/sh: 1: /usr/local/cuda/bin/nvcc: not found\n{ENGINE}ninja: build stopped: subcommand failed.\n"
