@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from specconsole.explain.host import Process
@@ -77,12 +77,24 @@ def of_host(readings: Readings) -> HostEvidence | None:
             found["name"] for process in rows if (found := COMPILERS.search(process.command.split(" -", 1)[0] + " "))
         ),
         states=_states(engines),
-        blocked=tuple(process.command for process in engines if process.state == "D"),
+        blocked=tuple(_blocked(readings)),
         processes=len(engines) or len(readings.stat) or None,
         shm_free=disk.free if disk else None,
         holders=holders(readings),
         totals={gpu.index: gpu.memory_total for gpu in cards if gpu.memory_total},
     )
+
+
+def _blocked(readings: Readings) -> Iterator[str]:
+    """Processes that were in state D in each of several looks: a single one may have caught a pause."""
+    looks = [{process.pid: process for process in one.found if process.state == "D"} for one in readings.processes]
+    if len(looks) > 1:
+        yield from (
+            process.command
+            for pid, process in looks[0].items()
+            if all(pid in look for look in looks) and ENGINE.search(process.command)
+        )
+    yield from (f"pid {one.pid}" for one in readings.stat if one.window_s is not None and one.state == "D")
 
 
 def machine(readings: Readings) -> Machine:

@@ -52,6 +52,8 @@ def _without_load(report: Report) -> str:
         return f"Metrics of a server: {report.engine.no_data or report.engine.model or 'no model named'}."
     if report.journal is not None and report.journal.gaps:
         return "The log is incomplete: journald dropped lines."
+    if report.host is not None and report.host.full:
+        return f"{', '.join(report.host.full)} {'is' if len(report.host.full) == 1 else 'are'} full."
     if report.units:
         unit = report.units[0]
         why = f": {unit.why_not}" if unit.why_not else ""

@@ -228,12 +228,17 @@ class Disks:
     segments: Mapping[str, int] = field(default_factory=dict)
     """Files of /dev/shm with their bytes."""
 
+    @property
+    def full(self) -> tuple[str, ...]:
+        """Those with less than one part in a hundred left."""
+        return tuple(disk.mount for disk in self.disks if disk.total > 0 and disk.free < disk.total / 100)
+
     def of(self, mount: str) -> Disk | None:
         """One file system."""
         return next((disk for disk in self.disks if disk.mount == mount), None)
 
 
-_DF = re.compile(r"\S+ +(\d+[KMGT]?) +(\d+[KMGT]?) +(\d+[KMGT]?) +\d+% +(/\S*)")
+_DF = re.compile(r"\S+ +([\d.]{1,20}[KMGTP]?i?) +([\d.]{1,20}[KMGTP]?i?) +([\d.]{1,20}[KMGTP]?i?) +\d+% +(/\S*)")
 _LS = re.compile(r"[-rwxsStT]{10}\S? +\d+ +\S+ +\S+ +(\d+) .*?(?:/dev/shm/)?(\S+)$")
 
 
@@ -250,8 +255,8 @@ def disks(text: str) -> Disks:
 
 
 def _size(cell: str) -> int:
-    unit = cell[-1] if cell[-1] in _SIZE else ""
-    return int(float(cell.rstrip("KMGTPB")) * _SIZE[unit])
+    number, unit = cell.rstrip("KMGTPi"), cell.rstrip("i")[-1:]
+    return int(float(number) * _SIZE[unit if unit in "KMGTP" else ""]) if re.fullmatch(r"\d+(?:\.\d+)?", number) else 0
 
 
 def memory(text: str) -> dict[str, int]:

@@ -176,7 +176,7 @@ def _without_log(readings: Readings) -> Evidence | None:
 
 
 def _about_load(host: HostEvidence) -> bool:
-    return host.faults is not None or host.read is not None or bool(host.processes)
+    return host.window_s is not None or bool(host.compilers) or bool(host.gpus and host.processes)
 
 
 def _diagnosis(main: LogReading, readings: Readings) -> Diagnosis | None:
@@ -194,7 +194,7 @@ def _diagnosis(main: LogReading, readings: Readings) -> Diagnosis | None:
     if ending is None and restarts >= 2:
         ending = Ending(restarts=restarts)
     minor = {one.code for log in readings.logs for one in log.xids if not one.grave}
-    found = sorted(clues.found, key=lambda one: one.system and one.numbers.get("xid") in minor)
+    found = sorted(clues.found, key=lambda one: one.numbers.get("xid") in minor)
     return diagnose(replace(clues, found=tuple(found)), ending, _around(main, readings), phase)
 
 
@@ -326,6 +326,8 @@ def _advice(report: Report) -> Iterator[str]:
         yield "Ask again without the options that this systemd does not know; an empty answer says nothing of the unit."
     if report.serving and report.serving.jit:
         yield "Warm up with the same shapes until two runs agree within 5 %; intervals in which kernels were compiled do not count."
+    for mount in report.host.full if report.host else ():
+        yield f"{mount} is full: make room there before the next start."
     if report.host and report.host.xids:
         yield kernel.advice(report.host.xids[0])
     if report.journal and report.journal.limited == "no permission":

@@ -66,7 +66,17 @@ def host(readings: Readings) -> HostSeen | None:
     shm = next((disk for one in readings.disks if (disk := one.of("/dev/shm")) is not None), None)  # noqa: S108
     segments = {name: size for one in readings.disks for name, size in one.segments.items()}
     errors = xids(readings)
-    if not (errors or evidence or held or shm or segments or readings.memory or readings.acs or readings.toolkit):
+    if not (
+        errors
+        or evidence
+        or held
+        or shm
+        or segments
+        or readings.disks
+        or readings.memory
+        or readings.acs
+        or readings.toolkit
+    ):
         return None
     used = [process.memory for one in readings.printed for process in one.processes]
     known = [size for size in used if size is not None]
@@ -78,6 +88,7 @@ def host(readings: Readings) -> HostSeen | None:
         shm.free if shm else None,
         shm.total if shm else None,
         segments,
+        tuple(mount for one in readings.disks for mount in one.full),
         readings.acs,
         readings.toolkit,
         evidence.read if evidence else None,

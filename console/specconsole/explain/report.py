@@ -228,6 +228,8 @@ class HostSeen:
     shm_free: int | None = None
     shm_total: int | None = None
     shm_segments: Mapping[str, int] = field(default_factory=dict)
+    full: tuple[str, ...] = ()
+    """File systems with less than 1 % left."""
     acs: Mapping[str, bool] | None = None
     toolkit: str | None = None
     read_bytes_s: float | None = None

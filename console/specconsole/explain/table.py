@@ -106,7 +106,7 @@ _VALUE = r"(-?\d[\d,]*(?:\.\d+)?)"
 _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("tok_s", re.compile(rf"(?:output|decode speed|generation|throughput)[^:\n]{{0,30}}:\s*{_VALUE} ?tok\w*/s", re.IGNORECASE)),
     ("tok_s", re.compile(rf"{_VALUE} ?tok(?:en)?s?/s(?:ec)?\b", re.IGNORECASE)),
-    ("tpot_s", re.compile(rf"tpot[^:\n]{{0,20}}:?\s*{_VALUE} ?ms", re.IGNORECASE)),
+    ("tpot_s", re.compile(rf"tpot(?: \([^)\n]{{0,30}}\))?\s*[:=]?\s*{_VALUE} ?ms", re.IGNORECASE)),
     ("length", re.compile(rf"(?:acc?e?pt\w*|acceptance) len(?:gth)?\s*[:=]?\s*{_VALUE}", re.IGNORECASE)),
     ("drafts", re.compile(rf"(?:draft proposals|number of drafts|num_drafts)\s*[:=]\s*{_VALUE}", re.IGNORECASE)),
     ("drafted", re.compile(rf"(?:draft tokens(?: generated)?|drafted(?: tokens)?)\s*[:=]\s*{_VALUE}", re.IGNORECASE)),

@@ -99,7 +99,8 @@ def shown(text: str) -> tuple[UnitSeen, ...]:
 
 _HEAD = re.compile(r"^[*●○×↻•\s]{0,3}(?P<name>[\w@.\\:-]+\.\w+)(?: - .*)?$")
 _LOADED = re.compile(r"^\s*Loaded: (?P<load>[\w-]+)(?: \((?:[^;)]*; )?(?P<enabled>[\w-]+))?")
-_ACTIVE = re.compile(r"^\s*Active: (?P<active>[\w-]+) \((?P<sub>[\w-]+)\)")
+_ACTIVE = re.compile(r"^\s*Active: (?P<active>[\w-]+) \((?P<sub>[\w-]+)\)(?: \(Result: (?P<result>[\w-]+)\))?")
+_ENDED = re.compile(r"code=(?P<exit_code>exited|killed|dumped), (?:status|signal)=(?P<exit_status>\d{1,3})?")
 _PID = re.compile(r"^\s*Main PID: (?P<pid>\d{1,9})")
 
 
@@ -121,9 +122,12 @@ def status(text: str) -> tuple[UnitSeen, ...]:
                 }
             )
         elif found and (active := _ACTIVE.match(line)):
-            found[-1].update(active.groupdict())
+            found[-1].update({name: word for name, word in active.groupdict().items() if word})
         elif found and (pid := _PID.match(line)):
             found[-1]["main_pid"] = int(pid["pid"])
+            if ended := _ENDED.search(line):
+                status = ended["exit_status"]
+                found[-1].update(exit_code=ended["exit_code"], exit_status=int(status) if status else None)
     return tuple(UnitSeen(**values, exact=False) for values in found[:64])
 
 

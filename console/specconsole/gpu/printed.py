@@ -7,7 +7,7 @@ A cell that holds no number is unknown for the reason that it gives, never 0: N/
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -170,7 +170,10 @@ def module_version(text: str) -> str | None:
     return found[1] if found else None
 
 
-_CELL = re.compile(r"(?P<temp>\d+|N/A) ?C? +(?P<perf>P\d+|N/A) +(?P<watts>\d+W|N/A) */ *(?P<limit>\d+W|N/A)")
+_NONE = r"N/A|ERR!|Unknown Error|\[[^\]]*\]"
+_CELL = re.compile(
+    rf"(?P<temp>\d+|{_NONE}) ?C? +(?P<perf>P\d+|{_NONE}) +(?P<watts>\d+W|{_NONE}) */ *(?P<limit>\d+W|{_NONE})"
+)
 
 
 def table(text: str) -> Printed:
@@ -184,7 +187,12 @@ def table(text: str) -> Printed:
         second = [cell.strip() for cell in lines[place + 1].strip().strip("|").split("|")]
         head = re.match(r"(\d{1,3}) {1,4}(\S.*?) +(On|Off|N/A)$", first[0])
         state = _CELL.search(second[0])
-        if head is None or state is None or len(second) < 2:
+        if head is None:
+            continue
+        if state is None or len(second) < 2:
+            if "%" in second[-1] or "MiB" in lines[place + 1]:
+                found.append(Gpu(int(head[1]), "", one_line(head[2], 120), error="its row could not be read"))
+                modes.append(head[3])
             continue
         modes.append(head[3])
         found.append(_of_cells(int(head[1]), head[2].strip(), first, state, second))
@@ -200,7 +208,11 @@ def _of_cells(index: int, name: str, first: list[str], state: re.Match[str], sec
     watts, limit = _watts(state["watts"]), _watts(state["limit"])
     why = {} if memory else {"memory_used": second[1] or "not printed", "memory_total": second[1] or "not printed"}
     if limit is None:
-        why["power_limit_w"] = "N/A"
+        why["power_limit_w"] = state["limit"]
+    if watts is None:
+        why["power_w"] = state["watts"]
+    if util is None:
+        why["util"] = (second[2].split() or ["not printed"])[0] if len(second) > 2 else "not printed"
     return Gpu(
         index,
         "",
@@ -211,7 +223,7 @@ def _of_cells(index: int, name: str, first: list[str], state: re.Match[str], sec
         util=int(util[1]) / 100 if util else None,
         power_w=watts,
         power_limit_w=limit,
-        temperature_c=float(state["temp"]) if state["temp"] != "N/A" else None,
+        temperature_c=float(state["temp"]) if state["temp"].isdecimal() else None,
         why=why,
     )
 
@@ -294,7 +306,47 @@ def detail(text: str) -> Printed:
     modes = re.findall(r"(?m)^ *Persistence Mode *: *(Enabled|Disabled)", text)
     driver = re.search(r"(?m)^Driver Version *: *([\d.]+)", text)
     return Printed(
+        tuple(_of_sections(text)),
         fabric=fabric,
         driver=driver[1] if driver else None,
         persistence=tuple("On" if mode == "Enabled" else "Off" for mode in modes),
     )
+
+
+_SECTION = re.compile(r"(?m)^GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d) *$")
+
+
+def _of_sections(text: str) -> Iterator[Gpu]:
+    """The GPUs of a `-q`: its sections begin with their bus addresses."""
+    marks = list(_SECTION.finditer(text))
+    for index, mark in enumerate(marks):
+        part = text[mark.end() : marks[index + 1].start() if index + 1 < len(marks) else len(text)]
+        memory = re.search(r"(?m)^ +FB Memory Usage\n((?: {8,}.*\n?)+)", part)
+        inside = memory[1] if memory else ""
+        total, used = (_in_mib(inside, name) for name in ("Total", "Used"))
+        util = re.search(r"(?m)^ +Gpu *: *(\d{1,3}) %", part)
+        draw = re.search(r"(?m)^ +(?:Average |Instantaneous )?Power Draw *: *([\d.]{1,12}) W", part)
+        limit = re.search(r"(?m)^ +(?:Current |Enforced )?Power Limit *: *([\d.]{1,12}) W", part)
+        heat = re.search(r"(?m)^ +GPU Current Temp *: *(\d{1,3}) C", part)
+        name = re.search(r"(?m)^ +Product Name *: *(\S.*)$", part)
+        yield Gpu(
+            index,
+            "",
+            one_line(name[1], 120) if name else "",
+            bus=mark[1].lower(),
+            memory_used=used,
+            memory_total=total,
+            util=int(util[1]) / 100 if util else None,
+            power_w=_real(draw),
+            power_limit_w=_real(limit),
+            temperature_c=float(heat[1]) if heat else None,
+        )
+
+
+def _in_mib(text: str, name: str) -> int | None:
+    found = re.search(rf"(?m)^ +{name} *: *(\d{{1,9}}) MiB", text)
+    return int(found[1]) * MIB if found else None
+
+
+def _real(found: re.Match[str] | None) -> float | None:
+    return float(found[1]) if found and re.fullmatch(r"\d+(?:\.\d+)?", found[1]) else None
