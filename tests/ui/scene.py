@@ -19,6 +19,7 @@ from specconsole.engine.spec import SpecCounters
 from specconsole.engine.window import Window
 from specconsole.errors import SpecConsoleError
 from specconsole.gpu.sample import Fleet, Gpu, Vitals
+from specconsole.history.entry import Load
 from specconsole.host.base import Endpoint, Link
 from specconsole.load.timeline import LoadTimeline
 from specconsole.logs.record import Kind, Level, LogRecord
@@ -215,6 +216,7 @@ class PlayedFeeds:
         self.rates: list[float] = []
         self.opened: list[str] = []
         self.cancels: list[asyncio.Event] = []
+        self.remembers: list[Load] = []
         self.proofs: list[str] = []
         self.remembered: list[LoadTimeline] = []
         self.swaps = PlayedSwaps(self)
@@ -252,6 +254,12 @@ class PlayedFeeds:
 
     def doctor(self) -> AsyncGenerator[Any, None]:
         return self._play("doctor")
+
+    def definition(self, unit: Unit) -> AsyncGenerator[Any, None]:
+        return self._play(f"definition {unit.key}")
+
+    async def loads(self) -> tuple[Load, ...]:
+        return tuple(self.remembers)
 
     async def prove(self, follower: Follower) -> None:
         self.proofs.append(follower.unit.key)

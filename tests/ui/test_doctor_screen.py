@@ -80,9 +80,11 @@ async def test_why_it_could_not_look_is_said_and_r_tries_the_link(scene: Scene) 
 
 
 async def test_its_help_says_what_the_marks_mean(scene: Scene) -> None:
-    async with scene.app.run_test(size=(100, 60)) as pilot:
+    async with scene.app.run_test(size=(100, 90)) as pilot:
         await scene.settle(pilot)
-        await scene.press(pilot, "6", "question_mark")
+        await scene.press(pilot, "6")
+        await appears(scene, pilot, "looking at the host…")
+        await scene.press(pilot, "question_mark")
         await appears(scene, pilot, "This page: doctor")
         await appears(scene, pilot, "Look at the host again")
 

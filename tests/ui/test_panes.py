@@ -108,10 +108,10 @@ def rows(*shown: Unit, cells: int = 60, since: float | None = 2292.0) -> list[st
 
 def test_unit_rows() -> None:
     ngram, base = rows(*units())
-    assert ngram.startswith("● ngram    serving  ngram k=5")
+    assert ngram.startswith("● ngram    serving  disabled  ngram k=5")
     assert base.startswith("○ baseline stopped")
     assert ngram.endswith("38 min")
-    assert rows(unit(), since=None)[0].rstrip().endswith("stopped")
+    assert rows(unit(), since=None)[0].rstrip().endswith("stopped  disabled")
     assert "3 restarts" in rows(unit(active="active", restarts=3))[0]
     assert "ngram k=5" not in rows(*units(), cells=31)[0]
     assert rows(unit("a" * 80, "active"), cells=31)[0].endswith("… serving 38 min")

@@ -80,8 +80,16 @@ async def _uid(host: Host, user: str) -> str:
 
 def started(owner: Owner) -> list[str]:
     """Ask for the newest word of a manager that it started the unit."""
-    by = [f"USER_UNIT={owner.unit}", f"_UID={owner.uid}"] if owner.uid else [f"UNIT={owner.unit}", "_PID=1"]
-    return [*_BASE, "-n", "1", *by, *(f"MESSAGE_ID={number}" for number in STARTED)]
+    return [*_BASE, "-n", "1", *_by_manager(owner), *(f"MESSAGE_ID={number}" for number in STARTED)]
+
+
+def all_said(owner: Owner, lines: int) -> list[str]:
+    """Ask for the newest words of a manager on the unit, oldest first."""
+    return [*_BASE, "-n", str(lines), *_by_manager(owner)]
+
+
+def _by_manager(owner: Owner) -> list[str]:
+    return [f"USER_UNIT={owner.unit}", f"_UID={owner.uid}"] if owner.uid else [f"UNIT={owner.unit}", "_PID=1"]
 
 
 def of_start(owner: Owner, invocation: str) -> list[str]:

@@ -40,7 +40,7 @@ class Source:
 
 async def sources(host: Host, facts: HostFacts, manager: Manager, blocks: Sequence[Block]) -> dict[str, Source]:
     """Read the commands of units, given their properties `systemd.FILES`. Raises LinkLost."""
-    paths = {path for block in blocks for path in _unit_files(block)}
+    paths = {path for block in blocks for path in unit_files(block)}
     texts = await files.read(host, paths)
     settings = {systemd.last(block, "Id"): _settings(block, texts) for block in blocks}
     users = {found.last("User") for found in settings.values() if found} - {"", ROOT.name}
@@ -119,7 +119,8 @@ async def _source(host: Host, draft: _Draft, texts: Mapping[str, str | None]) ->
     )
 
 
-def _unit_files(block: Block) -> list[str]:
+def unit_files(block: Block) -> list[str]:
+    """The paths of a unit's file and drop-ins, in the order in which systemd merges them."""
     fragment = systemd.last(block, "FragmentPath")
     drop_ins = [
         _HEX.sub(lambda found: chr(int(found[1], 16)), path) for path in systemd.last(block, "DropInPaths").split()
@@ -128,7 +129,7 @@ def _unit_files(block: Block) -> list[str]:
 
 
 def _settings(block: Block, texts: Mapping[str, str | None]) -> Settings | None:
-    found = [texts.get(path) for path in _unit_files(block)]
+    found = [texts.get(path) for path in unit_files(block)]
     readable = [text for text in found if text is not None]
     return unitfile.parse(*readable) if readable and len(readable) == len(found) else None
 

@@ -17,6 +17,7 @@ from specconsole.ui import keys, memory, theme
 from specconsole.ui.fault import FaultLog
 from specconsole.ui.feeds import Feeds
 from specconsole.ui.gpu_rows import neighbour
+from specconsole.ui.inspecting import InspectApp
 from specconsole.ui.local_time import LocalTime
 from specconsole.ui.log_reading import LogReading
 from specconsole.ui.palette import Commands
@@ -28,7 +29,6 @@ from specconsole.ui.screens.gpu import GpuScreen
 from specconsole.ui.screens.live import LiveScreen
 from specconsole.ui.screens.log import LogScreen
 from specconsole.ui.screens.swap import SwapScreen
-from specconsole.ui.swapping import SwapApp
 from specconsole.ui.widgets.gpus import GpuChosen
 from specconsole.ui.widgets.header import READ_WRITE
 from specconsole.ui.widgets.units import Chosen
@@ -38,7 +38,7 @@ INTERVALS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 DEFAULT_THEME = "dark"
 
 
-class SpecConsole(SwapApp):
+class SpecConsole(InspectApp):
     """The console on one host: its screens, themes and commands; the data is `LiveApp`'s."""
 
     TITLE = "specconsole"

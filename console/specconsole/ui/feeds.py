@@ -20,9 +20,11 @@ from specconsole.ui.swap_feed import HostSwaps, Swaps
 
 if TYPE_CHECKING:
     from specconsole.bench.book import Progress
+    from specconsole.history.entry import Load
     from specconsole.history.memory import Memory
     from specconsole.load.timeline import LoadTimeline
     from specconsole.profile import Profile
+    from specconsole.service.definition import Definition
     from specconsole.service.doctor import Check
     from specconsole.service.start import Follower
 
@@ -68,6 +70,14 @@ class Feeds(Protocol):
 
     def doctor(self) -> AsyncGenerator[tuple[Check, ...], None]:
         """What works on this host and what does not; looked at once."""
+        ...
+
+    def definition(self, unit: Unit) -> AsyncGenerator[Definition, None]:
+        """What defines a unit; read once."""
+        ...
+
+    async def loads(self) -> tuple[Load, ...]:
+        """What this machine remembers of loads on this host, the newest first."""
         ...
 
     async def prove(self, follower: Follower) -> None:
@@ -184,6 +194,18 @@ class HostFeeds:
         from specconsole.service.examine import examine
 
         yield judge(await examine(self._host, self._profile, self._clock))
+
+    async def definition(self, unit: Unit) -> AsyncGenerator[Definition, None]:
+        """What defines a unit; read once."""
+        await _load("specconsole.service.definition")
+        from specconsole.service.definition import define
+
+        yield await define(self._host, unit)
+
+    async def loads(self) -> tuple[Load, ...]:
+        """What this machine remembers of loads on this host, the newest first."""
+        facts = self._host.facts
+        return await self._memory.loads(facts.hostname if facts else self._host.name) if self._memory else ()
 
     async def prove(self, follower: Follower) -> None:
         """Try to generate one token on a server that has just come up."""

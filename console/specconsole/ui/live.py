@@ -282,7 +282,10 @@ class LiveApp(App[None]):
             return
         self.attempt = now = start.attempt
         if before is None or (before.invocation, before.stage) != (now.invocation, now.stage):
-            self.run_worker(self.sources.remember(start.unit, now), group="remember")
+            self.run_worker(self._remember(start.unit, now), group="remember")
+
+    async def _remember(self, unit: Unit, attempt: LoadTimeline) -> None:
+        await self.sources.remember(unit, attempt)
 
     def _derive(self) -> None:
         start = self._start

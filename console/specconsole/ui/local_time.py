@@ -25,6 +25,13 @@ class LocalTime:
             return "—"
         return f"{when:%Y-%m-%d %H:%M:%S}.{when.microsecond // 1000:03} {when:%z}"
 
+    def day(self, at: float) -> str:
+        """YYYY-MM-DD HH:MM:SS, nineteen characters."""
+        try:
+            return datetime.fromtimestamp(at, self.zone).strftime("%Y-%m-%d %H:%M:%S")
+        except (OverflowError, OSError, ValueError):
+            return "---------- --:--:--"
+
     def _write(self, second: int) -> str:
         try:
             return datetime.fromtimestamp(second, self.zone).strftime("%H:%M:%S")

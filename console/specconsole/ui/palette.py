@@ -14,6 +14,8 @@ from specconsole.ui import keys
 from specconsole.ui.unit_word import name
 
 if TYPE_CHECKING:
+    from textual.binding import ActiveBinding
+
     from specconsole.ui.app import SpecConsole
 
 Entry = tuple[str, str, Callable[[], Any]]
@@ -30,7 +32,10 @@ class Commands(Provider):
 
     def _entries(self) -> Iterator[Entry]:
         console, screen = self._console, self.screen
-        live = {active.binding.id: (key, active) for key, active in screen.active_bindings.items() if active.enabled}
+        live: dict[str | None, tuple[str, ActiveBinding]] = {}
+        for key, active in screen.active_bindings.items():
+            if active.enabled:
+                live.setdefault(active.binding.id, (key, active))  # the first key is the one that is shown
         for command in keys.COMMANDS:
             if command.id in live and command.id != "app.palette":
                 key, active = live[command.id]

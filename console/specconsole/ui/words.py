@@ -35,6 +35,15 @@ PANES: Mapping[str, tuple[Entry, ...]] = {
         ("○ stopped", "not running, and not by failure", "systemd"),
         ("✖ failed", "the last run ended badly; systemd's reason stands in brackets", "systemd"),
         ("↻ restarting", "it ended and systemd is about to start it again", "systemd"),
+        ("3 restarts", "how often systemd has started it again since it was last started by hand", "systemd"),
+        (
+            "load 24:10",
+            "how long its last load took to be ready, or answering where nobody tried a token",
+            "this machine's history",
+        ),
+        ("load failed", "its last load ended before it was ready", "this machine's history"),
+        ("enabled, disabled …", "whether it starts with the host; masked: it cannot be started at all", "systemd"),
+        ("ngram k=5", "its speculative method and how many tokens it drafts", "its command"),
         ("the time at the right", "how long it has been in this state, by the host's clock", "systemd"),
     ),
     "GPUs": (
@@ -152,6 +161,22 @@ PANES: Mapping[str, tuple[Entry, ...]] = {
         ("AL, coverage", "tokens per step that drafted, and the share of steps that did", "/metrics"),
         ("▲", "what weakens these figures; ✖ makes them worthless", "checks after the run"),
         ("—", "not known; it is never shown as 0", ""),
+    ),
+    "unit": (
+        (
+            "command",
+            "every word as systemd starts it, variables put in; ? is not known, *** a secret",
+            "unit files, D-Bus",
+        ),
+        (
+            "environment",
+            "what the unit sets; systemd adds PATH, INVOCATION_ID and a few more",
+            "unit files, environment files",
+        ),
+        ("starts", "when each began, how long it ran, how it ended", "the journal"),
+        ("loads", "what this machine watched of them: answering is not ready", "this machine's history"),
+        ("files", "the unit's file, its drop-ins in their order, scripts that it runs", "the host's files"),
+        ("- and +", "what only this unit has, and what only the other one has", "both definitions"),
     ),
     "doctor": (
         ("✖ missing", "what the console leans on is not there", "looked at on the host, just now"),

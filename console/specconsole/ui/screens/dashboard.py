@@ -14,6 +14,7 @@ from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.gpu.fault import Fault
 from specconsole.gpu.history import Trend
 from specconsole.gpu.sample import Fleet
+from specconsole.history.entry import Load
 from specconsole.load.timeline import LoadTimeline
 from specconsole.service.unit import Unit
 from specconsole.ui import keys
@@ -56,6 +57,8 @@ class DashboardScreen(LoggingScreen, inherit_bindings=False):
     """The unit that runs."""
     server: var[tuple[str, StateWord] | None] = var(None)
     """The key of the unit whose engine is asked, and how that is."""
+    loads: var[Mapping[str, tuple[Load, ...]]] = var({})
+    """What this machine remembers of the units' loads, by key."""
     engine: var[EngineSnapshot | None] = var(None)
     """What the running unit's server said last."""
     attempt: var[LoadTimeline | None] = var(None)
@@ -68,7 +71,8 @@ class DashboardScreen(LoggingScreen, inherit_bindings=False):
         me = DashboardScreen
         yield self.header()
         with Top(id="top"):
-            yield UnitsPane().data_bind(me.link, me.feeds, me.now, me.units, me.units_at, me.selected, me.server)
+            units = UnitsPane()
+            yield units.data_bind(me.link, me.feeds, me.now, me.units, me.units_at, me.selected, me.server, me.loads)
             gpus = GpusPane()
             yield gpus.data_bind(me.link, me.feeds, me.now, me.fleet, me.history, me.faults, me.selected_gpu)
         yield LoadPane().data_bind(me.link, me.feeds, me.now, me.engine, me.unit, me.attempt, me.start_age)

@@ -54,14 +54,16 @@ class HelpScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """One scrolling text."""
         with VerticalScroll(id="sheet"):
-            yield Static(id="text")
+            yield Static(self.text(self._cells), id="text")
 
     def on_resize(self) -> None:
         """Wrap for the new size."""
-        self.call_after_refresh(self._write)
+        self.query_one("#text", Static).update(self.text(self._cells))
 
-    def _write(self) -> None:
-        self.query_one("#text", Static).update(self.text(self.query_one("#sheet").scrollable_content_region.width))
+    @property
+    def _cells(self) -> int:
+        """The width of the text, as `help.tcss` makes it: known beforehand, since a screen that is just being opened may miss a second layout."""
+        return min(self.app.size.width * 9 // 10, 110) - 5
 
     def text(self, cells: int) -> Content:
         """The whole help as one text, each meaning wrapped beside its name."""

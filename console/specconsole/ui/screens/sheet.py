@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import events, getters
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
+from textual.widget import Widget
 
 from specconsole.ui import keys
 from specconsole.ui.row import Row
@@ -17,9 +18,17 @@ from specconsole.ui.widgets.rows import Rows
 
 
 class Sheet(VerticalScroll, inherit_bindings=False):
-    """The page, longer than the screen."""
+    """The page, longer than the screen; it asks to be drawn as soon as it has a size."""
 
     BINDINGS: ClassVar = keys.bindings(keys.Place.SHEET)
+
+    def __init__(self, *children: Widget, redraw: Callable[[], None]) -> None:
+        super().__init__(*children, id="sheet")
+        self._redraw = redraw
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Have the page drawn for the new size."""
+        self._redraw()
 
     def action_lines(self, by: int) -> None:
         """Move by lines."""
@@ -50,18 +59,13 @@ class SheetScreen(LiveScreen, inherit_bindings=False):
         """Header, where things stand, the page, footer."""
         yield self.header()
         yield Rows(id="standing")
-        with Sheet(id="sheet"):
-            yield Rows(id="page")
+        yield Sheet(Rows(id="page"), redraw=self.redraw)
         yield Footer()
 
     def on_mount(self) -> None:
         """Draw whenever something that is shown changes."""
         for name in self.INPUTS:
             self.watch(self, name, self.redraw)
-
-    def on_resize(self, _event: events.Resize) -> None:
-        """Draw for the new size."""
-        self.call_after_refresh(self.redraw)
 
     def redraw(self) -> None:
         """Draw the page as it is now."""
@@ -81,6 +85,10 @@ class SheetScreen(LiveScreen, inherit_bindings=False):
     def page(self, cells: int) -> Sequence[Row]:
         """The page, laid out for a width."""
         raise NotImplementedError
+
+    async def action_back(self) -> None:
+        """Back to where this screen was opened."""
+        await self.app.run_action("app.back")
 
     def copied(self) -> str:
         """What `y` copies; the page as text unless a subclass knows better, "" for nothing yet."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,10 +12,11 @@ from textual.message import Message
 from textual.reactive import var
 
 from specconsole import text
+from specconsole.history.entry import Load
 from specconsole.service.unit import Unit
 from specconsole.ui import keys
 from specconsole.ui.freshness import Freshness
-from specconsole.ui.row import Row, apart, faded, fill, paragraph, width
+from specconsole.ui.row import Row, Run, apart, faded, fill, paragraph, width
 from specconsole.ui.unit_word import StateWord, name, state_word
 from specconsole.ui.widgets.pane import Pane
 from specconsole.ui.widgets.rows import Rows
@@ -29,6 +30,8 @@ class Entry:
     said: StateWord
     since_s: float | None
     """Seconds in this state; None: unknown."""
+    load: Load | None = None
+    """Its last load, as far as this machine remembers."""
 
     @property
     def time(self) -> str:
@@ -38,31 +41,70 @@ class Entry:
         return text.duration(self.since_s) if self.said.ink == "busy" else text.about(self.since_s)
 
 
+_GAP = 2
+"""Blank cells before each further column."""
+
+
 def unit_rows(entries: Sequence[Entry], cells: int) -> list[Row]:
-    """A row a unit: glyph, name, word, then what there is room for, and the time; columns stand below each other."""
+    """A row a unit: glyph, name, word, then the columns that there is room for, and the time; each stands below its like."""
     words = max((len(entry.said.word) for entry in entries), default=0)
     times = max((len(entry.time) for entry in entries), default=0)
     names = min(max((cell_len(name(entry.unit)) for entry in entries), default=0), max(cells - words - times - 4, 8))
-    return [_row(entry, cells, names) for entry in entries]
+    columns = [_extras(entry) for entry in entries]
+    widths = [max(width((extra,)) for extra in column) for column in zip(*columns, strict=True)]
+    room, shown = cells - names - words - times - 4, []
+    for at, size in enumerate(widths):
+        if size and size + _GAP <= room:
+            shown.append(at)
+            room -= size + _GAP
+    return [
+        _row(entry, cells, names, words, [(extras[at], widths[at]) for at in shown])
+        for entry, extras in zip(entries, columns, strict=True)
+    ]
 
 
-def _row(entry: Entry, cells: int, names: int) -> Row:
-    said, state = entry.said, entry.unit.state
-    right: Row = ((entry.time, "muted"),)
+def _row(entry: Entry, cells: int, names: int, words: int, extras: Sequence[tuple[Run, int]]) -> Row:
+    said = entry.said
     left: Row = (
         (f"{said.glyph} ", said.ink),
         *fill(((name(entry.unit), "text"),), names),
         (" ", "text"),
-        (said.word, said.ink),
+        (said.word.ljust(words) if extras else said.word, said.ink),
     )
-    extras = [(f"{state.restarts} restarts", "warn")] if state.restarts else []
-    if speculation := entry.unit.serving.speculation:
-        depth = "" if speculation.tokens is None else f" k={speculation.tokens}"
-        extras.append((text.one_line(speculation.method + depth, 20), "muted"))
-    for extra in extras:
-        if width((*left, ("  ", "text"), extra, (" ", "text"), *right)) <= cells:
-            left += (("  ", "text"), extra)
-    return apart(left, right, cells)
+    for extra, size in extras:
+        left += ((" " * _GAP, "text"), *fill((extra,), size))
+    return apart(left, ((entry.time, "muted"),), cells)
+
+
+def _extras(entry: Entry) -> tuple[Run, ...]:
+    """What else there is to say of a unit, the most telling first: "" where there is nothing."""
+    state = entry.unit.state
+    masked = state.load == "masked" or state.enabled.startswith("masked")
+    enabled = "masked" if masked else text.one_line(state.enabled, 16)
+    return (
+        (f"{state.restarts} restarts" if state.restarts else "", "warn"),
+        (_last(entry.load), "bad" if entry.load and entry.load.outcome == "failed" else "muted"),
+        (enabled, "warn" if masked else "muted"),
+        (_speculation(entry.unit), "muted"),
+    )
+
+
+def _last(load: Load | None) -> str:
+    """How the last load went: how long it took to be ready, or that it failed."""
+    if load is None:
+        return ""
+    if load.outcome == "failed":
+        return "load failed"
+    took = next((at - load.started for at in (load.ready, load.answering) if at is not None), None)
+    return "" if took is None else f"load {text.duration(took)}"
+
+
+def _speculation(unit: Unit) -> str:
+    speculation = unit.serving.speculation
+    if speculation is None:
+        return ""
+    depth = "" if speculation.tokens is None else f" k={speculation.tokens}"
+    return text.one_line(speculation.method + depth, 20)
 
 
 @dataclass
@@ -72,12 +114,19 @@ class Chosen(Message):
     key: str
 
 
+@dataclass
+class Opened(Message):
+    """The user wants to look into a unit."""
+
+    key: str
+
+
 class UnitsPane(Pane):
     """The units of the host, with the selected one marked."""
 
     NAME = "units"
     FEED = "units"
-    INPUTS = ("units", "units_at", "selected", "server")
+    INPUTS = ("units", "units_at", "selected", "server", "loads")
     TICKS = True
     BINDINGS: ClassVar = keys.bindings(keys.Place.UNITS)
 
@@ -89,6 +138,8 @@ class UnitsPane(Pane):
     """The key of the unit whose log is shown."""
     server: var[tuple[str, StateWord] | None] = var(None)
     """The key of the unit whose engine is asked, and how that is; None: not known."""
+    loads: var[Mapping[str, tuple[Load, ...]]] = var({})
+    """What this machine remembers of their loads, by key, the newest first."""
 
     def summary(self, fresh: Freshness) -> Row:
         """How many units there are."""
@@ -112,7 +163,7 @@ class UnitsPane(Pane):
         if since is not None and self.units_at is not None:
             since += max(at - self.units_at, 0.0) + self._older(unit)
         server = self.server[1] if self.server and self.server[0] == unit.key else None
-        return Entry(unit, state_word(unit, server), since)
+        return Entry(unit, state_word(unit, server), since, next(iter(self.loads.get(unit.key, ())), None))
 
     def _older(self, unit: Unit) -> float:
         """By how much a unit's state was read before the newest one: a change of one unit does not read the others anew."""
@@ -144,12 +195,19 @@ class UnitsPane(Pane):
         if self.units:
             self._choose(min(max(self.index + by, 0), len(self.units) - 1))
 
+    def action_open(self) -> None:
+        """Look into the selected unit."""
+        if self.units:
+            self.post_message(Opened(self.units[self.index].key))
+
     def on_click(self, event: events.Click) -> None:
-        """Select the unit under the mouse."""
+        """Select the unit under the mouse; a double click opens it."""
         body = self.query_one(".pane--body", Rows)
         row = event.screen_y - body.region.y + self._first(max(body.size.height, 1))
         if event.screen_y >= body.region.y and row < len(self.units):
             self._choose(row)
+            if event.chain == 2:
+                self.post_message(Opened(self.units[row].key))
 
     def _choose(self, index: int) -> None:
         if (key := self.units[index].key) != self.selected:

@@ -1,0 +1,80 @@
+"""Units looked into as a part of the app: what defines them, how two of them differ, and how their last loads went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from textual import on
+from textual.reactive import var
+
+from specconsole.history.entry import Load
+from specconsole.load.timeline import LoadTimeline
+from specconsole.service.definition import Definition
+from specconsole.service.unit import Unit
+from specconsole.ui.feeding import Source, follow
+from specconsole.ui.screens.live import LiveScreen
+from specconsole.ui.screens.unit import Looked, UnitScreen, Wanted
+from specconsole.ui.swapping import SwapApp
+from specconsole.ui.widgets.units import Opened
+
+
+class InspectApp(SwapApp):
+    """Opens units."""
+
+    looked: var[Mapping[str, Looked]] = var({})
+    """What was read of units so far, by key."""
+    loads: var[Mapping[str, tuple[Load, ...]]] = var({})
+    """What this machine remembers of their loads, by key, the newest first."""
+
+    def open_unit(self, key: str) -> None:
+        """Open a unit's screen above the one that is shown."""
+        screen = UnitScreen(key, self.stamp)
+        self.push_screen(self._bound(screen))
+        self.read_unit(key)
+
+    def read_unit(self, key: str) -> None:
+        """Read what defines a unit anew; what was read before stays until then."""
+        if unit := next((unit for unit in self.units if unit.key == key), None):
+            self._set(key, problem="", reading=True)
+            self.run_worker(self._read(unit), group=f"unit {key}", exclusive=True)
+
+    async def _read(self, unit: Unit) -> None:
+        def take(definition: Definition) -> None:
+            self._set(unit.key, definition=definition, at=self.clock.monotonic(), reading=False)
+
+        def fail(why: str) -> None:
+            self._set(unit.key, problem=why, reading=False)
+
+        source = Source(f"unit {unit.key}", lambda: self.sources.definition(unit), take, fail, again=False)
+        await follow(source, self.clock, self._faults, lambda said: self.tell(said, "error"))
+
+    def _set(self, key: str, **changes: object) -> None:
+        self.looked = {**self.looked, key: (self.looked.get(key) or Looked()).changed(**changes)}
+
+    def _take_units(self, units: tuple[Unit, ...]) -> None:
+        first = self.units_at is None
+        super()._take_units(units)
+        if first:
+            self.run_worker(self._recall(), group="recall", exclusive=True)
+
+    async def _remember(self, unit: Unit, attempt: LoadTimeline) -> None:
+        await super()._remember(unit, attempt)
+        await self._recall()
+
+    async def _recall(self) -> None:
+        """Read what is remembered of loads on this host."""
+        found: dict[str, tuple[Load, ...]] = {}
+        for load in await self.sources.loads():
+            found[load.unit] = (*found.get(load.unit, ()), load)
+        self.loads = found
+
+    def _bound(self, screen: LiveScreen) -> LiveScreen:
+        raise NotImplementedError
+
+    @on(Opened)
+    def _unit_opened(self, message: Opened) -> None:
+        self.open_unit(message.key)
+
+    @on(Wanted)
+    def _unit_wanted(self, message: Wanted) -> None:
+        self.read_unit(message.key)

@@ -1,0 +1,84 @@
+"""A list to choose one thing from: j and k move, Enter takes, Esc leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.content import Content
+from textual.reactive import var
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from specconsole.text import one_line
+from specconsole.ui.row import Row
+from specconsole.ui.widgets.rows import Rows
+
+ROWS = 14
+"""Entries that are shown at once."""
+
+
+class ChooseScreen(ModalScreen[str]):
+    """Closes with the id of the entry that was chosen; with None when it is left."""
+
+    CSS_PATH = "choose.tcss"
+    BINDINGS: ClassVar = [
+        Binding("j,down", "move(1)", "next"),
+        Binding("k,up", "move(-1)", "previous"),
+        Binding("enter", "take", "choose"),
+        Binding("escape,q", "dismiss", "back"),
+    ]
+
+    at: var[int] = var(0)
+    """The place of the marked entry."""
+
+    def __init__(self, question: str, entries: Sequence[tuple[str, str]]) -> None:
+        super().__init__()
+        self._question = question
+        self._entries = [(key, one_line(shown)) for key, shown in entries]
+
+    def compose(self) -> ComposeResult:
+        """The question, the entries, the keys."""
+        with Vertical(id="choose"):
+            yield Static(Content(one_line(self._question)), id="question")
+            rows = Rows(id="entries")
+            rows.styles.height = min(len(self._entries), ROWS)
+            rows.show(self._rows())
+            yield rows
+            yield Static(Content("Enter chooses, Esc leaves"), id="hint")
+
+    def watch_at(self) -> None:
+        """Mark another entry."""
+        if self.is_mounted:
+            self.query_one("#entries", Rows).show(self._rows())
+
+    @property
+    def _first(self) -> int:
+        return min(max(self.at - ROWS + 1, 0), max(len(self._entries) - ROWS, 0))
+
+    def _rows(self) -> list[Row]:
+        shown = self._entries[self._first : self._first + ROWS]
+        return [self._row(self._first + i, text) for i, (_, text) in enumerate(shown)]
+
+    def _row(self, index: int, shown: str) -> Row:
+        marked = index == self.at
+        return (("› " if marked else "  ", "accent"), (shown, "strong" if marked else "text"))
+
+    def action_move(self, by: int) -> None:
+        """Mark the next or the previous entry."""
+        self.at = min(max(self.at + by, 0), len(self._entries) - 1)
+
+    def action_take(self) -> None:
+        """Close with the marked entry."""
+        self.dismiss(self._entries[self.at][0])
+
+    def on_click(self, event: events.Click) -> None:
+        """Take the entry under the mouse."""
+        rows = self.query_one("#entries")
+        index = event.screen_y - rows.region.y + self._first
+        if rows.region.contains(event.screen_x, event.screen_y) and index < len(self._entries):
+            self.dismiss(self._entries[index][0])

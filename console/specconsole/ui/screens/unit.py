@@ -1,0 +1,150 @@
+"""One unit: its command, environment, starts and files; and how it differs from another one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from textual.message import Message
+from textual.reactive import reactive, var
+
+from specconsole import text
+from specconsole.history.entry import Load
+from specconsole.service.definition import Definition
+from specconsole.service.difference import differ
+from specconsole.service.unit import Unit
+from specconsole.ui import keys
+from specconsole.ui.definition_rows import definition_rows, difference_rows
+from specconsole.ui.freshness import whole
+from specconsole.ui.local_time import LocalTime
+from specconsole.ui.row import Row, apart
+from specconsole.ui.screens.choose import ChooseScreen
+from specconsole.ui.screens.sheet import SheetScreen
+from specconsole.ui.unit_word import StateWord, name, state_word
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What was read of a unit."""
+
+    definition: Definition | None = None
+    """What defines it; None before it was read."""
+    at: float = 0.0
+    """Monotonic seconds of that reading."""
+    problem: str = ""
+    """Why the last reading failed, in a sentence."""
+    reading: bool = False
+    """It is read now."""
+
+    def changed(self, **changes: Any) -> Looked:
+        """The same with some of it changed."""
+        return replace(self, **changes)
+
+
+@dataclass
+class Wanted(Message):
+    """A unit's definition is to be read anew."""
+
+    key: str
+
+
+class UnitScreen(SheetScreen, inherit_bindings=False):
+    """A unit, or how it differs from another; its reactives are bound to the app's of the same name."""
+
+    NAME = "unit"
+    BINDINGS: ClassVar = keys.bindings(keys.Place.UNIT)
+    INPUTS = ("units", "server", "looked", "loads", "now", "other")
+
+    units: var[tuple[Unit, ...]] = var(())
+    """All units."""
+    server: var[tuple[str, StateWord] | None] = var(None)
+    """The key of the unit whose engine is asked, and how that is."""
+    looked: var[Mapping[str, Looked]] = var({})
+    """What was read of units so far, by key."""
+    loads: var[Mapping[str, tuple[Load, ...]]] = var({})
+    """What this machine remembers of their loads, by key."""
+    other: reactive[str] = reactive("", bindings=True)
+    """The key of the unit that it is compared with; "" for none."""
+
+    def __init__(self, key: str, stamp: LocalTime) -> None:
+        super().__init__()
+        self.key, self._stamp = key, stamp
+
+    def _unit(self, key: str) -> Unit | None:
+        return next((unit for unit in self.units if unit.key == key), None)
+
+    def _said(self, key: str) -> str:
+        unit = self._unit(key)
+        return name(unit) if unit else text.one_line(key)
+
+    def standing(self, cells: int) -> Row:
+        """The unit's state, and how old what stands below is."""
+        unit = self._unit(self.key)
+        if unit is None:
+            left: Row = ((f" {text.one_line(self.key)}", "strong"), ("  there is no such unit any more", "warn"))
+        else:
+            said = state_word(unit, self.server[1] if self.server and self.server[0] == unit.key else None)
+            restarts = text.number(unit.state.restarts)
+            left = (
+                (f" {name(unit)} ", "strong"),
+                (f" {said.glyph} {said.word} ", said.ink),
+                (
+                    f" {text.one_line(unit.state.enabled) or text.UNKNOWN} · {restarts} restarts · {text.one_line(unit.key)}",
+                    "muted",
+                ),
+            )
+        return apart(left, self._age(), cells)
+
+    def _age(self) -> Row:
+        found = [self.looked.get(key, Looked()) for key in (self.key, self.other) if key]
+        if problem := next((one.problem for one in found if one.problem), ""):
+            return ((f"✖ {text.one_line(problem, 60)} ", "bad"),)
+        if any(one.reading or one.definition is None for one in found):
+            return (("reading… ", "busy"),)
+        oldest = max(self.now - min(one.at for one in found), 0.0)
+        return ((f"read {whole(oldest)} ago ", "muted"),)
+
+    def page(self, cells: int) -> Sequence[Row]:
+        """The definition; or the difference, once both are there."""
+        mine = self.looked.get(self.key, Looked()).definition
+        if mine is None:
+            return ()
+        if not self.other:
+            unit = self._unit(self.key)
+            running = unit.state.invocation if unit and unit.state.running else ""
+            return definition_rows(mine, self.loads.get(self.key, ()), self._stamp.day, cells, running)
+        theirs = self.looked.get(self.other, Looked()).definition
+        if theirs is None:
+            return ()
+        return difference_rows(differ(mine, theirs), self._said(self.key), self._said(self.other), cells)
+
+    def action_differ(self) -> None:
+        """Choose the unit to compare with; where there is only one other there is nothing to choose."""
+        others = [unit for unit in self.units if unit.key != self.key]
+        if not others:
+            self.notify("There is no other unit to compare with.", markup=False)
+        elif len(others) == 1:
+            self._against(others[0].key)
+        else:
+            entries = [(unit.key, f"{name(unit)}  {unit.key}") for unit in others]
+            self.app.push_screen(ChooseScreen(f"Compare {self._said(self.key)} with", entries), self._against)
+
+    def _against(self, key: str | None) -> None:
+        if key:
+            self.other = key
+            self.sheet.action_edge(-1)
+            self.post_message(Wanted(key))
+
+    def action_again(self) -> None:
+        """Read anew what is shown."""
+        for key in filter(None, (self.key, self.other)):
+            self.post_message(Wanted(key))
+
+    async def action_back(self) -> None:
+        """From the difference to the unit, from the unit to where it was opened."""
+        if self.other:
+            self.other = ""
+            self.sheet.action_edge(-1)
+        else:
+            await super().action_back()
