@@ -23,6 +23,8 @@ class Settings:
     mouse: bool = True
     keymap: Mapping[str, str] = field(default_factory=dict)
     """Command id to key: {"swap" = "ctrl+s"}; which ids there are is checked where they are known."""
+    ascii: bool = False
+    """Draw with no glyph beyond ASCII."""
 
 
 def load(path: Path | None = None) -> Settings:
@@ -36,7 +38,7 @@ def load(path: Path | None = None) -> Settings:
         return Settings()
     file = toml.read(path)
     top = file.content
-    file.only(top, ("theme", "rate", "mouse", "keymap"))
+    file.only(top, ("theme", "rate", "mouse", "ascii", "keymap"))
     keymap = file.get(top, "keymap", "table", default={})
     for command in keymap:
         file.get(keymap, command, "text", ("keymap",))
@@ -46,5 +48,9 @@ def load(path: Path | None = None) -> Settings:
             ("rate",), f'"rate" must lie between {RATES[0]:g} and {RATES[1]:g} samples a second, not {rate:g}.'
         )
     return Settings(
-        file.get(top, "theme", "text"), float(rate), file.get(top, "mouse", "yes", default=True), dict(keymap)
+        file.get(top, "theme", "text"),
+        float(rate),
+        file.get(top, "mouse", "yes", default=True),
+        dict(keymap),
+        file.get(top, "ascii", "yes", default=False),
     )

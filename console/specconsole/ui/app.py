@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from pathlib import Path
 from typing import ClassVar
 
 from textual.binding import Binding
 from textual.dom import DOMNode
+from textual.filter import LineFilter
 
 from specconsole.clock import Clock
 from specconsole.host.base import Host, LinkKind
 from specconsole.ui import keys, memory, theme
+from specconsole.ui.ascii import AsciiFilter
 from specconsole.ui.fault import FaultLog
 from specconsole.ui.feeds import Feeds
 from specconsole.ui.gpu_rows import neighbour
@@ -62,6 +64,7 @@ class SpecConsole(InspectApp):
         keymap: Mapping[str, str] | None = None,
         interval_s: float = 1.0,
         zone: tzinfo | None = None,
+        ascii_only: bool = False,
     ) -> None:
         super().__init__(host, feeds, clock=clock, faults=FaultLog(state), stamp=LocalTime(zone), interval_s=interval_s)
         reading = LogReading()
@@ -71,6 +74,7 @@ class SpecConsole(InspectApp):
         self.add_mode("doctor", lambda: self._bound(DoctorScreen()))
         self.add_mode("swap", lambda: self._bound(SwapScreen()))
         self._state = state
+        self._spelling: list[LineFilter] = [AsciiFilter()] if ascii_only else []
         self._notices: list[str] = []
         self._set_up_keys(keymap or {})
         self._set_up_themes(theme_name)
@@ -97,6 +101,10 @@ class SpecConsole(InspectApp):
     def _bound(self, screen: LiveScreen) -> LiveScreen:
         """A screen, bound to the live data."""
         return screen.data_bind(*screen.shared(SpecConsole))
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """What is done to every line that a widget draws."""
+        return [*super().get_line_filters(), *self._spelling]
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own tokens and all else that a theme may leave out."""

@@ -30,6 +30,7 @@ async def run(
     keymap: Mapping[str, str] | None = None,
     interval_s: float = 1.0,
     mouse: bool = True,
+    ascii_only: bool = False,
     environ: Mapping[str, str] | None = None,
     prompter: ScreenPrompter | None = None,
 ) -> int:
@@ -43,13 +44,23 @@ async def run(
         theme: a theme's name, before the remembered one; "" for none asked.
         keymap: the user's own keys by command id.
         interval_s: seconds between samples of the host.
+        ascii_only: draw with no glyph beyond ASCII.
         mouse: take the mouse; without, the terminal's own selection works.
         environ: the console's own environment, where an API key may stand.
         prompter: asks in dialogs while the screen is up.
     """
     memory = Memory(state / "history.db") if state else None
     feeds = HostFeeds(host, clock, profile, environ or {}, memory)
-    app = SpecConsole(host, feeds, clock=clock, state=state, theme_name=theme, keymap=keymap, interval_s=interval_s)
+    app = SpecConsole(
+        host,
+        feeds,
+        clock=clock,
+        state=state,
+        theme_name=theme,
+        keymap=keymap,
+        interval_s=interval_s,
+        ascii_only=ascii_only,
+    )
     if prompter is not None:
         prompter.show_on(app)
     if memory is not None:

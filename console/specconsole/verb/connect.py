@@ -21,6 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_host_arguments(parser, json=False)
     screen = parser.add_argument_group("screen")
     screen.add_argument("--theme", default="", metavar="NAME", help="colours: dark, light, contrast, mono, ansi …")
+    screen.add_argument("--ascii", action="store_true", help="draw with no glyph beyond ASCII")
     screen.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
     screen.add_argument("--rate", type=float, metavar="HZ", help="samples of the host a second, 0.2 to 10 (1)")
 
@@ -52,6 +53,7 @@ async def _show(args: argparse.Namespace, own: Settings) -> int:
             keymap=own.keymap,
             interval_s=1 / (args.rate or own.rate),
             mouse=own.mouse and not args.no_mouse,
+            ascii_only=own.ascii or args.ascii,
             environ=dict(os.environ),
             prompter=prompter,
         )

@@ -35,6 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--read-only", action="store_true", help="offer nothing that changes the host")
     parser.add_argument("--theme", default="", metavar="NAME", help="colours of the screen")
+    parser.add_argument("--ascii", action="store_true", help="draw with no glyph beyond ASCII")
     parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
 
 
@@ -89,6 +90,7 @@ async def _show(args: argparse.Namespace, asked: Demo, own: Settings) -> int:
             keymap=own.keymap,
             interval_s=1 / own.rate,
             mouse=own.mouse and not args.no_mouse,
+            ascii_only=own.ascii or args.ascii,
         )
     finally:
         await host.close()

@@ -13,6 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from specconsole.ui import theme
+from specconsole.ui.ascii import AsciiFilter
 from specconsole.ui.row import Row, Run, fill, plain, width
 
 _FILLED = frozenset({"log-critical"})
@@ -75,13 +76,20 @@ class Inked(Widget):
 
     def render_line(self, y: int) -> Strip:
         """One line, for tests and for Textual's own uses."""
-        return self.line(y)
+        return self._spelt([self.line(y)])[0]
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """The lines that a repaint asks for."""
-        strips = [self.line(y) for y in crop.line_range]
+        strips = self._spelt([self.line(y) for y in crop.line_range])
         if crop.column_span != (0, self.size.width):
             strips = [strip.crop(crop.x, crop.right) for strip in strips]
+        return strips
+
+    def _spelt(self, strips: list[Strip]) -> list[Strip]:
+        """The strips in ASCII where that is asked for: the one filter that looks at text, not at styles."""
+        for line_filter in self.get_line_filters():
+            if isinstance(line_filter, AsciiFilter):
+                return [strip.apply_filter(line_filter, self.background) for strip in strips]
         return strips
 
     def notify_style_update(self) -> None:
