@@ -11,7 +11,7 @@ from specconsole import __version__
 
 VERBS: dict[str, str] = {
     "connect": "open the console on a host",
-    "demo": "the console on a recorded host, nothing needed",
+    "demo": "the console on a simulated host, nothing needed",
     "status": "units, GPUs and engine of a host at one glance",
     "units": "the vLLM units of a host",
     "gpus": "the GPUs of a host",
