@@ -80,6 +80,8 @@ def test_several_scrapes_are_told_by_what_they_gained() -> None:
 def test_one_look_at_a_process_that_waits_proves_nothing() -> None:
     ps = "    PID    PPID STAT %CPU     TIME COMMAND\n   4711       1 D     0.1 00:01:00 VLLM::Worker_TP0\n"
     assert "verdict" not in told(ps)
+    log = "(Worker_TP0 pid=4711) INFO 06-01 10:00:01 [x.py:1] Starting to load model /m/x...\n"
+    assert told(log, ps)["verdict"]["signature"] != "blocked"
     assert (
         told(ps, ps.replace("0.1", "0.0"), "GPU 00000000:4F:00.0\n", "0, NVIDIA H200, 0 %, 9 MiB, 143771 MiB\n")[
             "verdict"

@@ -61,6 +61,7 @@ def test_a_bar_moves_the_clock_between_stamps() -> None:
 def test_stamps_of_a_copy_do_not_hide_the_pace() -> None:
     lines = [b"2026-03-04T05:06:07.%03dZ L: 1%% Completed | %d/9 [%02d:00<00:1, 1s/it]" % (n, n, n) for n in (1, 2, 3)]
     assert gaps(*lines)[1:] == [pytest.approx(60)]
+    assert gaps(*lines, b"2026-03-04T05:06:07.900Z x")[-1] == pytest.approx(0.9, abs=0.1)  # never back in time
 
 
 def test_years() -> None:
