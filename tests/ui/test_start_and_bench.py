@@ -60,7 +60,7 @@ async def test_the_engine_is_asked_of_the_unit_that_runs(make_scene: Callable[..
         assert "◐ loading —" in text(scene), "when it began is not known, and nothing was answered yet"
         scene.feeds.put("engine", engine(Health.REFUSED, reason="Nothing listens at 127.0.0.1:8000."))
         await scene.settle(pilot)
-        assert "◐ not answering yet" in title(scene, "load")
+        assert "◐ loading —  ready: no history yet" in title(scene, "load")
         assert "◐ ngram    loading" in text(scene)
         assert "◐ loading —" in text(scene), "when it began is not known"
         scene.feeds.put("engine", engine(Health.DEAD, reason="/health answers 503."))
@@ -92,7 +92,7 @@ async def test_a_start_is_told_from_weights_to_ready(make_scene: Callable[..., S
         scene.feeds.put("engine", engine(Health.REFUSED, reason="Nothing listens."))
         await scene.settle(pilot)
         assert "◐ loading 0:40" in text(scene)
-        assert "weights 3/4 shards" in text(scene)
+        assert "▶ weights 3/4" in text(scene)
         scene.feeds.put("engine", engine())
         await scene.settle(pilot)
         assert scene.feeds.proofs == [NGRAM], "a server that was seen to come up is asked for one token"

@@ -29,6 +29,7 @@ from specconsole.ui.screens.doctor import DoctorScreen
 from specconsole.ui.screens.engine import EngineScreen
 from specconsole.ui.screens.gpu import GpuScreen
 from specconsole.ui.screens.live import LiveScreen
+from specconsole.ui.screens.load import LoadScreen
 from specconsole.ui.screens.log import LogScreen
 from specconsole.ui.screens.swap import SwapScreen
 from specconsole.ui.widgets.gpus import GpuChosen
@@ -71,6 +72,7 @@ class SpecConsole(InspectApp):
         self.add_mode("dashboard", lambda: self._bound(DashboardScreen(self.stamp, reading)))
         self.add_mode("log", lambda: self._bound(LogScreen(self.stamp, reading)))
         self.add_mode("bench", lambda: self._bound(BenchScreen()))
+        self.add_mode("load", lambda: self._bound(LoadScreen()))
         self.add_mode("doctor", lambda: self._bound(DoctorScreen()))
         self.add_mode("swap", lambda: self._bound(SwapScreen()))
         self._state = state

@@ -22,6 +22,8 @@ class Place(Enum):
     BENCH = "benchmark"
     DOCTOR = "doctor"
     SWAP = "swap"
+    LOAD_PANE = "load pane"
+    LOAD = "load"
     UNIT = "unit"
     GPU = "GPU"
     ENGINE_PAGE = "engine page"
@@ -40,6 +42,8 @@ AROUND: Mapping[Place, tuple[Place, ...]] = {
     Place.BENCH: (Place.BENCH, Place.SHEET, Place.APP),
     Place.DOCTOR: (Place.DOCTOR, Place.SHEET, Place.APP),
     Place.SWAP: (Place.SWAP, Place.SHEET, Place.APP),
+    Place.LOAD_PANE: (Place.LOAD_PANE, Place.DASHBOARD, Place.MAIN, Place.APP),
+    Place.LOAD: (Place.LOAD, Place.SHEET, Place.APP),
     Place.UNIT: (Place.UNIT, Place.SHEET, Place.APP),
     Place.GPU: (Place.GPU, Place.SHEET, Place.APP),
     Place.ENGINE_PAGE: (Place.ENGINE_PAGE, Place.SHEET, Place.APP),

@@ -233,6 +233,15 @@ COMMANDS: tuple[Command, ...] = (
         "log.down", "j,down", "", "One line down; the cursor moves, and at the edge the view", "step(1)", Place.LOG
     ),
     Command("log.up", "k,up", "", "One line up", "step(-1)", Place.LOG),
+    Command(
+        "load.open",
+        "enter",
+        "open",
+        "Show this start whole: phases, verdict, evidence, facts",
+        "app.show('load')",
+        Place.LOAD_PANE,
+        footer=1,
+    ),
     Command("log.page_down", "pagedown", "", "One page down", "page(1)", Place.LOG),
     Command("log.page_up", "pageup", "", "One page up", "page(-1)", Place.LOG),
     Command("log.right", "l,right", "", "See more of long lines", "aside(1)", Place.LOG),

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from textual import on
 from textual.reactive import var
 
-from specconsole.history.entry import Load
-from specconsole.load.timeline import LoadTimeline
 from specconsole.service.definition import Definition
 from specconsole.service.unit import Unit
 from specconsole.ui.feeding import Source, follow
@@ -23,8 +21,6 @@ class InspectApp(SwapApp):
 
     looked: var[Mapping[str, Looked]] = var({})
     """What was read of units so far, by key."""
-    loads: var[Mapping[str, tuple[Load, ...]]] = var({})
-    """What this machine remembers of their loads, by key, the newest first."""
 
     def open_unit(self, key: str) -> None:
         """Open a unit's screen above the one that is shown."""
@@ -50,23 +46,6 @@ class InspectApp(SwapApp):
 
     def _set(self, key: str, **changes: object) -> None:
         self.looked = {**self.looked, key: (self.looked.get(key) or Looked()).changed(**changes)}
-
-    def _take_units(self, units: tuple[Unit, ...]) -> None:
-        first = self.units_at is None
-        super()._take_units(units)
-        if first:
-            self.run_worker(self._recall(), group="recall", exclusive=True)
-
-    async def _remember(self, unit: Unit, attempt: LoadTimeline) -> None:
-        await super()._remember(unit, attempt)
-        await self._recall()
-
-    async def _recall(self) -> None:
-        """Read what is remembered of loads on this host."""
-        found: dict[str, tuple[Load, ...]] = {}
-        for load in await self.sources.loads():
-            found[load.unit] = (*found.get(load.unit, ()), load)
-        self.loads = found
 
     def _bound(self, screen: LiveScreen) -> LiveScreen:
         raise NotImplementedError

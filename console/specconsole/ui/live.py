@@ -18,6 +18,7 @@ from specconsole.gpu.fault import Fault, FaultWatch
 from specconsole.gpu.history import History, Trend
 from specconsole.gpu.history import key as gpu_key
 from specconsole.gpu.sample import Fleet
+from specconsole.history.entry import Load
 from specconsole.host.base import Host, Link, LinkKind
 from specconsole.load.timeline import LoadTimeline
 from specconsole.logs.buffer import LogBuffer
@@ -30,7 +31,9 @@ from specconsole.ui.fault import FaultLog
 from specconsole.ui.feeding import Source, follow
 from specconsole.ui.feeds import Feeds
 from specconsole.ui.freshness import Feed, held_until, log_feed
+from specconsole.ui.loading import Loading
 from specconsole.ui.local_time import LocalTime
+from specconsole.ui.starting import Starts
 from specconsole.ui.unit_word import StateWord, running_unit
 from specconsole.ui.widgets.header import READ_ONLY, READ_WRITE, Served
 
@@ -89,8 +92,10 @@ class LiveApp(App[None]):
     """The number after the newest log record."""
     attempt: var[LoadTimeline | None] = var(None)
     """The present start of the running unit, or the last one that was seen."""
-    start_age: var[float | None] = var(None)
-    """Seconds since that start began, by the host's clock."""
+    starts: var[tuple[Loading, ...]] = var(())
+    """The starts of all units that run, and of those that ended since the console came."""
+    loads: var[Mapping[str, tuple[Load, ...]]] = var({})
+    """What this machine remembers of their loads, by key, the newest first."""
     last_lines: var[dict[str, float]] = var({})
     """Monotonic seconds at which the last log record of each unit came."""
 
@@ -114,7 +119,9 @@ class LiveApp(App[None]):
         self._history, self._fault_watch = History(), FaultWatch()
         self._answered, self._picked = False, False
         self._engine_of: tuple[object, ...] = ()
-        self._start: Follower | None = None
+        self._starts = Starts(host, clock)
+        self._led = ""
+        self._others: frozenset[str] = frozenset()
         self._log_of: frozenset[str] = frozenset()
         self._refused = False
 
@@ -199,15 +206,22 @@ class LiveApp(App[None]):
             self.history = {gpu_key(gpu): self._history.trend(gpu) for gpu in fleet.gpus}
             self.faults = self._fault_watch.feed(fleet)
             self.fleet = fleet
+            self._starts.fleet(fleet)
             self._came("gpus", fleet.interval_s)
 
     def _take_units(self, units: tuple[Unit, ...]) -> None:
+        if self.units_at is None:
+            self.run_worker(self._recall(), group="recall", exclusive=True)
         self.units_at = self.clock.monotonic()
         self.units = units
         self._came("units", None)
         self._keep_selection(units)
-        self._follow_start(running_unit(units), units)
-        self._follow_engine(running_unit(units))
+        self._starts.units(units)
+        running = running_unit(units)
+        self._led = running.key if running else self._led
+        self._tell_starts()
+        self._follow_engine(running)
+        self._ask_others(units)
         self._follow_logs(units)
         self.sources.sample(self.interval_s, units)
         self._derive()
@@ -230,7 +244,8 @@ class LiveApp(App[None]):
             self.engine_past.add(engine)
         self.engine = engine
         self._answered |= engine.health is Health.ANSWERING
-        self._start_answers(engine)
+        if self.unit is not None:
+            self._start_answers(self.unit.key, engine)
         self._came("engine", max(1.0, self.interval_s))
         self._derive()
 
@@ -248,49 +263,53 @@ class LiveApp(App[None]):
         self.logs.append(records)
         if records:
             self.last_lines = {**self.last_lines, key: self.clock.monotonic()}
-        if self._start and key == self._start.unit.key:
-            self._start.records(records)
-            self._tell_start()
+        self._starts.records(key, records)
+        self._tell_starts()
         self._came(log_feed(key), None)
         self.log_end = self.logs.next
 
-    def _follow_start(self, running: Unit | None, units: tuple[Unit, ...]) -> None:
-        """Tell the story of the running unit's start; with none running, the last one is told to its end."""
-        if running is not None and (self._start is None or self._start.unit.key != running.key):
-            self._start = Follower(self.host, running, self.clock)
-        if self._start:
-            self._start.units(units)
-            self._tell_start()
+    def _ask_others(self, units: tuple[Unit, ...]) -> None:
+        """The servers of other units that load are asked too, until they answer."""
+        loading = set(self._starts.loading()) - {self.unit.key if self.unit else ""}
+        wanted = {unit.key: unit for unit in units if unit.key in loading and unit.state.running}
+        for key in self._others - wanted.keys():
+            self.workers.cancel_group(self, f"engine {key}")
+        for key in wanted.keys() - self._others:
+            source, take = partial(self.sources.engine, wanted[key]), partial(self._start_answers, key)
+            self.follow(f"engine {key}", source, take)
+        self._others = frozenset(wanted)
 
-    def _start_answers(self, engine: EngineSnapshot) -> None:
-        start = self._start
-        if start is None or self.unit is None or start.unit.key != self.unit.key:
-            return
-        start.engine(engine)
-        self._tell_start()
-        # Who comes late only looks: a token is generated where the start was watched.
-        if start.unproven and start.attempt and not start.attempt.late:
-            self.run_worker(self._prove(start), group="prove", exclusive=True)
+    def _start_answers(self, key: str, engine: EngineSnapshot) -> None:
+        prove = self._starts.engine(key, engine)
+        self._tell_starts()
+        if prove is not None:
+            self.run_worker(self._prove(prove), group=f"prove {key}", exclusive=True)
 
     async def _prove(self, start: Follower) -> None:
         await self.sources.prove(start)
-        self._tell_start()
+        self._tell_starts()
 
-    def _tell_start(self) -> None:
-        start, before = self._start, self.attempt
-        if start is None or start.attempt is None or start.attempt == before:
-            return
-        self.attempt = now = start.attempt
-        if before is None or (before.invocation, before.stage) != (now.invocation, now.stage):
-            self.run_worker(self._remember(start.unit, now), group="remember")
+    def _tell_starts(self) -> None:
+        """Show the led unit's start at once; what is worked out from all starts follows with the next tick."""
+        for unit, attempt in self._starts.changed():
+            self.run_worker(self._remember(unit, attempt), group=f"remember {unit.key}")
+        led = self._starts.of(self._led)
+        if led is not None:
+            self.attempt = led.attempt
 
     async def _remember(self, unit: Unit, attempt: LoadTimeline) -> None:
         await self.sources.remember(unit, attempt)
+        await self._recall()
+
+    async def _recall(self) -> None:
+        """Read what is remembered of loads on this host; they say when a start will be ready."""
+        found: dict[str, tuple[Load, ...]] = {}
+        for load in await self.sources.loads():
+            found[load.unit] = (*found.get(load.unit, ()), load)
+        self.loads = found
 
     def _derive(self) -> None:
-        start = self._start
-        known = start and start.attempt and start.attempt.started
-        self.start_age = start.now() - known if start and known else None
+        self.starts = self._starts.view(self.loads)
         self.server = derived.server(self.unit, self.engine, self.feeds, self.link, self.now, answered=self._answered)
         self.served = derived.served(self.unit, self.engine)
 

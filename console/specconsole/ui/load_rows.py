@@ -1,32 +1,195 @@
-"""A start as two rows for the engine pane: how long, weights, answering, ready; or how it failed."""
+"""A load as rows of the load pane: its phases with their times, its count, the verdict, flags; or why it failed. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from specconsole import text
-from specconsole.load.timeline import LoadTimeline, Stage
-from specconsole.ui.row import Row, bar, cut, fitting
+from specconsole.load.phase import Phase
+from specconsole.load.timeline import LoadTimeline, Span, Stage
+from specconsole.load.verdict import Judgement, Verdict
+from specconsole.load.words import count_words, ready_words, span_words, waiting_words
+from specconsole.ui.loading import Loading
+from specconsole.ui.row import Row, Run, bar, cut, fitting, join, width
+from specconsole.ui.unit_word import name
 
-_BAR = 16
+_BAR = 20
+_SHORT = {Phase.POST: "post", Phase.KV_CACHE: "kv", Phase.WARMUP: "warm-up", Phase.WARMUP_AFTER: "warm-up"}
+INKS = {
+    Judgement.WORKING: "good",
+    Judgement.WORKING_SLOW: "warn",
+    Judgement.WATCH: "warn",
+    Judgement.WAITING_FOR_PEER: "warn",
+    Judgement.NEEDS_PROBE: "warn",
+    Judgement.STUCK: "bad",
+    Judgement.IDLE: "muted",
+    Judgement.FAILED: "bad",
+}
+_UNJUDGED = "not answering yet; ready is health, model list and one generated token"
 
 
-def load_rows(attempt: LoadTimeline, elapsed_s: float | None, cells: int) -> tuple[Row, Row]:
-    """Two rows of a start that is not answering yet, or has failed."""
+def load_rows(loading: Loading, cells: int, rows: int, others: Sequence[Loading] = ()) -> tuple[Row, ...]:
+    """At most `rows` rows of a start: the more there are, the more is told. `others` load at the same time."""
+    if loading.attempt.stage is Stage.FAILED:
+        told = [*_failed(loading, cells)]
+    else:
+        phases, count, verdict = phases_row(loading, cells), count_row(loading, cells), verdict_row(loading, cells)
+        flags = flags_row(loading.attempt, cells)
+        told = [phases, verdict] if rows < 3 else [phases, count, verdict, flags]
+        if rows > 4 and loading.verdict:
+            told += _rests(loading.verdict, cells)
+    beside = [other_row(other, cells) for other in others]
+    room = max(rows - len(beside), 1)
+    return (*[row for row in told if row][:room], *beside)[:rows]
+
+
+def wanted(loading: Loading | None, others: Sequence[Loading] = ()) -> int:
+    """Rows that would show all."""
+    return 0 if loading is None else 5 + len(others)
+
+
+def summary_row(loading: Loading, cells: int) -> Row:
+    """Whose load, how long it lasts, and when it will be ready."""
+    attempt = loading.attempt
+    again = f" · attempt {attempt.number}" if attempt.number > 1 else ""
     if attempt.stage is Stage.FAILED:
-        return _failed(attempt, cells)
-    weights, drafter = attempt.weights, attempt.drafter
+        said: Run = ("○ stopped", "muted") if attempt.stop_asked else ("✖ failed", "bad")
+        return fitting(
+            [(0, ((name(loading.unit), "text"),)), (1, ((again.removeprefix(" · "), "muted"),)), (0, (said,))], cells
+        )
+    ready, _, basis = ready_words(loading.expected, attempt).partition(" (")
+    return fitting(
+        [
+            (0, ((name(loading.unit) + again, "text"),)),
+            (0, ((f"◐ loading {text.duration(loading.age_s)}", "busy"),)),
+            (1, ((ready, "accent" if loading.expected.ready else "muted"),)),
+            (2, ((f"({basis}", "muted"),) if basis else ()),
+        ],
+        cells,
+    )
+
+
+# -- while it loads --
+
+
+def phases_row(loading: Loading, cells: int) -> Row:
+    """Every phase with its time: done, now, to come; where they do not all fit the oldest are summed up."""
+    attempt = loading.attempt
+    spans = [span for span in attempt.spans if span.phase.order <= Phase.API.order]
+    if not spans:
+        return cut((("  ", "text"), ("its phase is not known yet", "muted")), cells)
+    now = spans[-1] if spans[-1].end is None else None
+    done = spans[:-1] if now else spans
+    ahead = [phase for phase in attempt.ahead if phase.order <= Phase.API.order]
+    for summed, shown in _shortened(len(done), len(ahead)):
+        parts = [_summed(done[:summed])] if summed else []
+        parts += [_done(span) for span in done[summed:]]
+        parts += [_now(now, loading.now)] if now else []
+        parts += [((_short(phase), "muted"),) for phase in ahead[:shown]]
+        row: Row = (("  ", "text"), *join(parts), *(((" …", "muted"),) if ahead else ()))
+        if width(row) <= cells:
+            break
+    return cut(row, cells)
+
+
+def _shortened(done: int, ahead: int) -> Iterator[tuple[int, int]]:
+    """How many of the oldest are summed up and how many to come are named, from all that there is to the least."""
+    yield from ((0, shown) for shown in range(ahead, 0, -1))
+    yield from ((summed, min(ahead, 1)) for summed in range(2, done + 1))
+    yield done if done > 1 else 0, 0
+
+
+def _short(phase: Phase) -> str:
+    return _SHORT.get(phase, phase.value)
+
+
+def _done(span: Span) -> Row:
+    counted = (
+        f" {span.progress.done}/{span.progress.total}" if span.progress and span.phase is not Phase.CAPTURE else ""
+    )
+    return (("✔ ", "good"), (_short(span.phase) + counted, "muted"), (f" {text.duration(span.seconds)}", "text"))
+
+
+def _summed(spans: Sequence[Span]) -> Row:
+    known = [span.seconds for span in spans if span.seconds is not None]
+    total = sum(known) if len(known) == len(spans) else None
+    return (("✔ ", "good"), (f"{len(spans)} phases", "muted"), (f" {text.duration(total)}", "text"))
+
+
+def _now(span: Span, now: float) -> Row:
+    counted = f" {span.progress.done}/{span.progress.total}" if span.progress else ""
+    since = now - span.start if span.start is not None else None
+    glyph = "▶ " if span.confirmed else "▷ "
+    return ((glyph, "busy"), (_short(span.phase) + counted, "strong"), (f" {text.duration(since)}", "strong"))
+
+
+def count_row(loading: Loading, cells: int) -> Row:
+    """The present phase: its count as a bar, its time beside the usual one, its end, and who is awaited."""
+    span = loading.attempt.span
+    if span is None or span.end is not None:
+        return ()
+    usual = loading.expected.usual.get(span.phase)
+    since = now_s(span, loading.now)
+    ends = loading.expected.phase
+    drawn = bar(span.progress.fraction, _BAR, "accent", "rule") if span.progress else ()
     parts: list[tuple[int, Row]] = [
-        (0, ((f"  ◐ loading {text.duration(elapsed_s)}", "busy"),)),
-        (0, _bar("weights", weights.done, weights.total, weights.unit) if weights else ()),
-        (2, bar(weights.done / weights.total, _BAR, "accent", "rule") if weights and weights.total else ()),
-        (
-            1,
-            _bar("drafter", drafter.done, drafter.total, drafter.unit) if drafter else (),
-        ),
-        (3, _stamp("weights took", attempt.weights_s)),
-        (2, _stamp("model loaded at", _after(attempt, attempt.loaded_at))),
+        (0, ((f"  {span.phase.title}", "text"),)),
+        (2, drawn),
+        (0, ((count_words(span.progress), "text"),) if span.progress else ()),
+        (1, ((f"{text.duration(since)}", "text"), (f", usually {text.duration(usual)}" if usual else "", "muted"))),
+        (3, ((f"done in {span_words(ends)}", "muted"),) if ends and span.progress else ()),
+        (1, ((waiting_words(loading.attempt), "warn"),) if loading.attempt.waiting else ()),
     ]
-    said = attempt.note or "not answering yet; ready is health, model list and one generated token"
-    return fitting(parts, cells, "   "), cut(((f"  {text.one_line(said)}", "muted"),), cells)
+    return fitting(parts, cells, "   ")
+
+
+def now_s(span: Span, now: float) -> float | None:
+    """Seconds that a phase lasts so far."""
+    return now - span.start if span.start is not None else None
+
+
+def verdict_row(loading: Loading, cells: int) -> Row:
+    """What is to be thought of it, and on what evidence."""
+    verdict = loading.verdict
+    if loading.attempt.note or verdict is None:
+        return cut(((f"  {text.one_line(loading.attempt.note or _UNJUDGED)}", "muted"),), cells)
+    said = text.one_line(verdict.sentence)
+    evidence = text.one_line("; ".join(verdict.evidence), 400)
+    behind = f"  {evidence}" if evidence else ""
+    return cut(
+        (("  ", "text"), (word(verdict), INKS[verdict.judgement]), (f"  {said}", "text"), (behind, "muted")), cells
+    )
+
+
+def word(verdict: Verdict) -> str:
+    """The judgement as it is written: WORKING, WAITING FOR PEER."""
+    return verdict.judgement.value.replace("_", " ").upper()
+
+
+def _rests(verdict: Verdict, cells: int) -> Iterator[Row]:
+    """What to do and where to look, where there is something."""
+    for label, said in (("do", verdict.advice), ("look", verdict.probe), ("not known", "; ".join(verdict.missing))):
+        if said:
+            yield cut(((f"  {label}: ", "key"), (text.one_line(said), "text")), cells)
+
+
+def flags_row(attempt: LoadTimeline, cells: int) -> Row:
+    """Lines worth reading, by what they mean."""
+    parts = [((f"⚑ {text.one_line(notice.said)}", "warn"),) for notice in attempt.notices]
+    return cut((("  ", "text"), *join(parts, "   ")), cells) if parts else ()
+
+
+def other_row(loading: Loading, cells: int) -> Row:
+    """Another load that goes on at the same time, on one row."""
+    span, verdict = loading.attempt.span, loading.verdict
+    phase = "" if span is None else f"{span.phase.title} {count_words(span.progress) if span.progress else ''}".strip()
+    parts: list[tuple[int, Row]] = [
+        (0, (("  ◐ ", "busy"), (name(loading.unit), "text"), (f" {text.duration(loading.age_s)}", "busy"))),
+        (0, ((phase, "text"),) if phase else ()),
+        (1, ((word(verdict), INKS[verdict.judgement]),) if verdict else ()),
+        (2, ((ready_words(loading.expected, loading.attempt), "muted"),)),
+    ]
+    return fitting(parts, cells, "   ")
 
 
 def load_note(attempt: LoadTimeline | None) -> Row:
@@ -42,19 +205,34 @@ def load_note(attempt: LoadTimeline | None) -> Row:
     return (("answering; generating one token…", "busy"),)
 
 
-def _failed(attempt: LoadTimeline, cells: int) -> tuple[Row, Row]:
+# -- after a failure --
+
+
+def _failed(loading: Loading, cells: int) -> Iterator[Row]:
+    attempt, diagnosis = loading.attempt, loading.diagnosis
     after = text.duration(_after(attempt, attempt.failed_at))
     glyph, ink = ("○", "muted") if attempt.stop_asked else ("✖", "bad")
-    said = ((f"  {glyph} ended {after} after its start: ", ink), (text.one_line(attempt.reason), "text"))
-    return cut(said, cells), cut(((f"  {text.one_line(attempt.error)}", "text"),), cells) if attempt.error else ()
-
-
-def _bar(label: str, done: int, total: int, unit: str) -> Row:
-    return ((f"{label} ", "muted"), (f"{done}/{total} {unit}", "text"))
-
-
-def _stamp(label: str, seconds: float | None) -> Row:
-    return ((f"{label} ", "muted"), (text.duration(seconds), "text")) if seconds is not None else ()
+    where = (
+        f" in {attempt.phase.title}"
+        if attempt.phase and not attempt.stop_asked and attempt.answering_at is None
+        else ""
+    )
+    said = ((f"  {glyph} ended {after} after its start{where}: ", ink), (text.one_line(attempt.reason), "text"))
+    yield cut(said, cells)
+    if diagnosis is None:
+        if attempt.error:
+            yield cut(((f"  {text.one_line(attempt.error)}", "text"),), cells)
+        return
+    yield cut(
+        (("  ", "text"), (text.one_line(diagnosis.title), "bad"), (f": {text.one_line(diagnosis.sentence)}", "text")),
+        cells,
+    )
+    for advice in diagnosis.advice[:1]:
+        yield cut((("  do: ", "key"), (text.one_line(advice), "text")), cells)
+    if diagnosis.root_line:
+        yield cut((("  cause: ", "muted"), (text.one_line(diagnosis.root_line), "muted")), cells)
+    for advice in diagnosis.advice[1:]:
+        yield cut((("  or: ", "key"), (text.one_line(advice), "text")), cells)
 
 
 def _after(attempt: LoadTimeline, at: float | None) -> float | None:

@@ -76,9 +76,33 @@ PANES: Mapping[str, tuple[Entry, ...]] = {
         ("—", "cannot be read here; it is never shown as 0", ""),
     ),
     "load": (
-        ("loading 38m12s", "since this start began, by the host's clock", "systemd"),
+        ("loading 38:12", "since this start began, by the host's clock", "systemd"),
+        (
+            "ready in 41–58 min",
+            "four of five loads are ready within it; by the rate at which weights come, and earlier loads of this unit here",
+            "the log; what this machine remembers",
+        ),
+        (
+            "cold, warm",
+            "whether those loads read the checkpoint from storage or from the page cache",
+            "how long it took",
+        ),
+        ("✔ ▶ ▷ ·", "done; now; now by all signs, though nothing was said of it yet; still to come", "the log"),
         ("weights 12/64 shards", "how many the model's loader has read; a drafter's stand apart", "the log"),
-        ("✖ ended", "this start failed: systemd's words, then the first error of the log", "systemd; the log"),
+        ("7/8 ranks, waiting for TP3", "workers that have reported the end of the phase, and who has not", "the log"),
+        ("capture", "CUDA graphs; they write nothing to the journal until they are done", "vLLM"),
+        ("usually 6:10", "the median of this phase in those earlier loads", "what this machine remembers"),
+        (
+            "WORKING, WATCH, STUCK …",
+            "what the evidence says; behind it the evidence",
+            "the processes and GPUs of the unit",
+        ),
+        ("⚑", "a line of this start that is worth reading, by what it means", "the log"),
+        (
+            "✖ ended",
+            "this start failed: systemd's words, the cause, the smallest change that works",
+            "systemd; the log",
+        ),
     ),
     "GPU": (
         (

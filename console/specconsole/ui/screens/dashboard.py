@@ -20,12 +20,14 @@ from specconsole.service.unit import Unit
 from specconsole.ui import keys
 from specconsole.ui.engine_rows import wanted
 from specconsole.ui.layout import plan
+from specconsole.ui.load_rows import wanted as load_wanted
+from specconsole.ui.loading import Loading
 from specconsole.ui.screens.logging import LoggingScreen
 from specconsole.ui.unit_word import StateWord
 from specconsole.ui.widgets.engine import EnginePane
 from specconsole.ui.widgets.footer import Footer
 from specconsole.ui.widgets.gpus import GpusPane
-from specconsole.ui.widgets.load import LoadPane, leads
+from specconsole.ui.widgets.load import LoadPane, beside, leads, led
 from specconsole.ui.widgets.rows import Covered
 from specconsole.ui.widgets.units import UnitsPane
 
@@ -63,8 +65,8 @@ class DashboardScreen(LoggingScreen, inherit_bindings=False):
     """What the running unit's server said last."""
     attempt: var[LoadTimeline | None] = var(None)
     """The present start of the running unit."""
-    start_age: var[float | None] = var(None)
-    """Seconds since that start began."""
+    starts: var[tuple[Loading, ...]] = var(())
+    """The starts of all units that run, and of those that ended since the console came."""
 
     def compose(self) -> ComposeResult:
         """Header, panes, footer."""
@@ -75,7 +77,7 @@ class DashboardScreen(LoggingScreen, inherit_bindings=False):
             yield units.data_bind(me.link, me.feeds, me.now, me.units, me.units_at, me.selected, me.server, me.loads)
             gpus = GpusPane()
             yield gpus.data_bind(me.link, me.feeds, me.now, me.fleet, me.history, me.faults, me.selected_gpu)
-        yield LoadPane().data_bind(me.link, me.feeds, me.now, me.engine, me.unit, me.attempt, me.start_age)
+        yield LoadPane().data_bind(me.link, me.feeds, me.now, me.starts, me.selected, me.attempt)
         yield EnginePane().data_bind(me.link, me.feeds, me.now, me.engine, me.unit, me.attempt)
         yield self.log_view()
         yield Footer()
@@ -84,9 +86,10 @@ class DashboardScreen(LoggingScreen, inherit_bindings=False):
         """Lay out anew when there are more or fewer units or GPUs."""
         self.watch(self, "units", self._lay_out)
         self.watch(self, "fleet", self._lay_out)
-        for name in ("attempt", "unit", "engine"):
+        for name in ("attempt", "unit", "engine", "starts", "selected"):
             self.watch(self, name, self._choose)
         self.watch(self, "engine", self._lay_out)
+        self.watch(self, "starts", self._lay_out)
 
     def on_resize(self, _event: events.Resize) -> None:
         """Lay out for the new size."""
@@ -97,7 +100,8 @@ class DashboardScreen(LoggingScreen, inherit_bindings=False):
         if not width or not height:
             return
         gpus = len(self.fleet.gpus) if self.fleet else 0
-        shares = plan(width, height - 2, len(self.units), gpus, wanted(self.engine))
+        rows = max(wanted(self.engine), self._load_rows())
+        shares = plan(width, height - 2, len(self.units), gpus, rows)
         self.set_class(shares.stacked, "-stacked")
         top, units = self.query_one("#top"), self.query_one(UnitsPane)
         top.styles.height = shares.units_height + (shares.gpus_height if shares.stacked else 0)
@@ -106,10 +110,22 @@ class DashboardScreen(LoggingScreen, inherit_bindings=False):
         for pane in (LoadPane, EnginePane):
             self.query_one(pane).styles.height = shares.engine_height
 
+    def _load_rows(self) -> int:
+        """Rows that the load pane would fill; 0 while the engine stands there."""
+        loading = led(self.starts, self.selected, self.attempt)
+        return load_wanted(loading, beside(self.starts, loading)) if self._load_leads() else 0
+
+    def _load_leads(self) -> bool:
+        """The load is what to look at: that of the running unit, or of another one that was selected."""
+        loading = led(self.starts, self.selected, self.attempt)
+        chosen = loading is not None and loading.goes_on and loading.unit.key == self.selected
+        other = self.unit is None or self.selected != self.unit.key
+        return (chosen and other) or leads(self.attempt, self.unit, self.engine)
+
     def _choose(self) -> None:
         """Show the load or the engine, whichever there is to look at; the focus stays in that place."""
         load, engine = self.query_one(LoadPane), self.query_one(EnginePane)
-        shown, hidden = (load, engine) if leads(self.attempt, self.unit, self.engine) else (engine, load)
+        shown, hidden = (load, engine) if self._load_leads() else (engine, load)
         shown.display = True
         if hidden.has_focus:
             shown.focus()

@@ -1,6 +1,8 @@
-"""The load pane: how far the start of the running unit is, or how the last one failed."""
+"""The load pane: how far a start is, when it will be ready and whether it works, or how the last one failed."""
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 from textual.reactive import var
 
@@ -8,16 +10,18 @@ from specconsole.engine.health import Health
 from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.load.timeline import LoadTimeline, Stage
 from specconsole.service.unit import Unit
-from specconsole.ui.freshness import Feed, Freshness
-from specconsole.ui.load_rows import load_rows
+from specconsole.ui import keys
+from specconsole.ui.freshness import Feed, Freshness, log_feed
+from specconsole.ui.load_rows import load_rows, summary_row
+from specconsole.ui.loading import Loading
 from specconsole.ui.row import Row, faded
-from specconsole.ui.unit_word import name
-from specconsole.ui.widgets.engine import standing
 from specconsole.ui.widgets.pane import Pane
 from specconsole.ui.widgets.rows import Rows
 
 _LOADS = (Health.REFUSED, Health.STARTING)
 """What a port says while the server behind it still loads; anything else has a reason to be read."""
+_ASIDE = 20
+"""Cells of the title that the pane's name and the age of its data take."""
 
 
 def leads(attempt: LoadTimeline | None, unit: Unit | None, engine: EngineSnapshot | None) -> bool:
@@ -29,38 +33,57 @@ def leads(attempt: LoadTimeline | None, unit: Unit | None, engine: EngineSnapsho
     return attempt.stage is Stage.LOADING and unit is not None and (engine is None or engine.health in _LOADS)
 
 
+def led(starts: tuple[Loading, ...], selected: str, attempt: LoadTimeline | None) -> Loading | None:
+    """The start that is looked at: the selected unit's while it goes on, else the running unit's, else any that goes on."""
+    by_key = {loading.unit.key: loading for loading in starts}
+    chosen = by_key.get(selected)
+    if chosen and (chosen.goes_on or attempt is None or chosen.attempt.unit == attempt.unit):
+        return chosen
+    if attempt and attempt.unit in by_key:
+        return by_key[attempt.unit]
+    return next((loading for loading in starts if loading.goes_on), None)
+
+
+def beside(starts: tuple[Loading, ...], shown: Loading | None) -> tuple[Loading, ...]:
+    """Other loads that go on."""
+    return tuple(each for each in starts if each.goes_on and (shown is None or each.unit.key != shown.unit.key))
+
+
 class LoadPane(Pane):
-    """The present start of the running unit, or the last one that was seen; it stands in the engine pane's place."""
+    """A unit's present start, or the last one that was seen; it stands in the engine pane's place."""
 
     NAME = "load"
-    FEED = "engine"
-    INPUTS = ("engine", "unit", "attempt", "start_age")
+    BINDINGS: ClassVar = keys.bindings(keys.Place.LOAD_PANE)
+    INPUTS = ("starts", "selected", "attempt")
 
-    engine: var[EngineSnapshot | None] = var(None)
-    """What the server of the running unit said last; None: it was not asked yet, or nothing runs."""
-    unit: var[Unit | None] = var(None)
-    """The unit that runs; None: none does."""
+    starts: var[tuple[Loading, ...]] = var(())
+    """The starts of all units that run, and of those that ended."""
+    selected: var[str] = var("")
+    """The key of the selected unit."""
     attempt: var[LoadTimeline | None] = var(None)
-    """The present start of that unit, or the last one that was seen."""
-    start_age: var[float | None] = var(None)
-    """Seconds since that start began."""
+    """The present start of the running unit, or the last one that was seen."""
+
+    def shown(self) -> Loading | None:
+        """The start that is shown."""
+        return led(self.starts, self.selected, self.attempt)
 
     def feed(self, feeds: dict[str, Feed]) -> Feed:
-        """The engine's feed; that nothing runs is as fresh as the list of units."""
-        return feeds.get("units" if self.unit is None else "engine", Feed())
+        """That of the log, which tells the phases; of a unit that ended the list of units tells all."""
+        loading = self.shown()
+        known = feeds.get(log_feed(loading.unit.key)) if loading and loading.goes_on else None
+        return known or feeds.get("units", Feed())
 
     def summary(self, _fresh: Freshness) -> Row:
-        """Whose load, and what its port says."""
-        if self.unit is None:
-            return ()
-        said = ("not asked yet", "muted") if self.engine is None else standing(self.engine)
-        return ((name(self.unit), "text"), ("  ", "text"), said)
+        """Whose load, how long it lasts, and when it will be ready."""
+        loading = self.shown()
+        return summary_row(loading, self.size.width - _ASIDE) if loading else ()
 
     def draw(self, fresh: Freshness) -> None:
         """How far it is, or why it ended."""
-        if self.attempt is None:
+        loading = self.shown()
+        if loading is None:
             return
-        elapsed = None if self.attempt.stage is Stage.FAILED else self.start_age
-        rows = load_rows(self.attempt, elapsed, self.size.width)
-        faint = fresh.stale and self.attempt.stage is not Stage.FAILED  # how it ended does not age
-        self.query_one(".pane--body", Rows).show(tuple(map(faded, rows)) if faint else rows)
+        body = self.query_one(".pane--body", Rows)
+        rows = load_rows(loading, self.size.width, max(self.size.height - 1, 1), beside(self.starts, loading))
+        faint = fresh.stale and loading.goes_on  # how it ended does not age
+        body.show(tuple(map(faded, rows)) if faint else rows)

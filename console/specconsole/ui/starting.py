@@ -1,0 +1,125 @@
+"""The starts of all units that run, kept up with what the app sees; what the screens show of them is made here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from specconsole.clock import Clock
+from specconsole.engine.snapshot import EngineSnapshot
+from specconsole.gpu.sample import Fleet
+from specconsole.history.entry import Load
+from specconsole.host.base import Host
+from specconsole.load import trend
+from specconsole.load.estimate import Estimate, estimate
+from specconsole.load.timeline import LoadTimeline, Stage
+from specconsole.load.trend import Trend
+from specconsole.logs.record import LogRecord
+from specconsole.service.start import Follower, fingerprint
+from specconsole.service.unit import Unit
+from specconsole.ui.loading import Loading
+
+_Step = tuple[str, Stage]
+
+
+class Starts:
+    """One follower for each unit that runs, and for each whose start was seen to end."""
+
+    def __init__(self, host: Host, clock: Clock) -> None:
+        self._host, self._clock = host, clock
+        self._followers: dict[str, Follower] = {}
+        self._trends: dict[str, Trend] = {}
+        self._told: dict[str, _Step] = {}
+        self._shown: dict[str, Loading] = {}
+
+    def of(self, key: str) -> Follower | None:
+        """The follower of a unit."""
+        return self._followers.get(key)
+
+    def units(self, units: Sequence[Unit]) -> None:
+        """Take in the units; one that runs is followed from now on, one that is gone no more."""
+        for unit in units:
+            if unit.state.running and unit.key not in self._followers:
+                self._followers[unit.key] = Follower(self._host, unit, self._clock)
+        for key in self._followers.keys() - {unit.key for unit in units}:
+            del self._followers[key]
+        for follower in self._followers.values():
+            follower.units(units)
+
+    def records(self, key: str, records: Sequence[LogRecord]) -> None:
+        """Take in a unit's log records."""
+        if follower := self._followers.get(key):
+            follower.records(records)
+
+    def engine(self, key: str, seen: EngineSnapshot) -> Follower | None:
+        """Take in what a unit's server says; the follower where a token is to be generated now.
+
+        Who comes late only looks: a token is generated where the start was watched.
+        """
+        follower = self._followers.get(key)
+        if follower is None:
+            return None
+        follower.engine(seen)
+        return follower if follower.unproven and follower.attempt and not follower.attempt.late else None
+
+    def fleet(self, fleet: Fleet) -> None:
+        """Take in a sample of the host."""
+        for key, follower in self._followers.items():
+            attempt = follower.attempt
+            if attempt is None or attempt.stage is not Stage.LOADING:
+                continue
+            follower.fleet(fleet)
+            weights = attempt.weights
+            known = self._trends.get(key, Trend())
+            self._trends[key] = trend.feed(known, fleet, key, weights.fraction if weights else None)
+
+    def changed(self) -> Iterator[tuple[Unit, LoadTimeline]]:
+        """What came to another stage since this was asked last, to be remembered."""
+        for key, follower in self._followers.items():
+            attempt = follower.attempt
+            if attempt is None or self._told.get(key) == (attempt.invocation, attempt.stage):
+                continue
+            if self._told.get(key, ("",))[0] != attempt.invocation:
+                self._trends.pop(key, None)
+            self._told[key] = (attempt.invocation, attempt.stage)
+            yield follower.unit, attempt
+
+    def loading(self) -> tuple[str, ...]:
+        """The units whose servers do not answer yet, and may soon."""
+        return tuple(
+            key
+            for key, follower in self._followers.items()
+            if follower.attempt and follower.attempt.stage in (Stage.LOADING, Stage.ANSWERING)
+        )
+
+    def view(self, past: Mapping[str, Sequence[Load]]) -> tuple[Loading, ...]:
+        """All starts as they are shown now; `past` are earlier loads by unit."""
+        known = {key: shown for key, follower in self._followers.items() if (shown := self._view(key, follower, past))}
+        self._shown = known
+        return tuple(known.values())
+
+    def _view(self, key: str, follower: Follower, past: Mapping[str, Sequence[Load]]) -> Loading | None:
+        attempt = follower.attempt
+        if attempt is None:
+            return None
+        before = self._shown.get(key)
+        same = before is not None and before.attempt.invocation == attempt.invocation
+        if attempt.stage is Stage.LOADING:
+            expected = estimate(attempt, past.get(key, ()), follower.now(), fingerprint(follower.unit))
+        else:
+            expected = before.expected if before and same else Estimate()
+        # What is slow is told by what is usual here.
+        follower.insight.known = replace(follower.insight.known, usual_s=expected.usual)
+        standing = follower.standing(attempt)
+        still = (follower.unit, attempt, standing.diagnosis)
+        if attempt.stage is not Stage.LOADING and before and (before.unit, before.attempt, before.diagnosis) == still:
+            return before  # what is over does not change from tick to tick
+        return Loading(
+            follower.unit,
+            attempt,
+            follower.now(),
+            expected,
+            standing.verdict,
+            standing.diagnosis,
+            self._trends.get(key, Trend()),
+        )
