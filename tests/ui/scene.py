@@ -316,3 +316,16 @@ async def appears(scene: Scene, pilot: Any, *wanted: str) -> None:
             return
         await pilot.pause(0.01)
     raise AssertionError(f"never shown: {wanted}\n{shown(scene)}")
+
+
+async def still(scene: Scene, pilot: Any) -> None:
+    """Wait until nothing moves any more: a view that made room for a line hears of it by a timer of the library."""
+    before, calm = shown(scene), 0
+    for _ in range(200):
+        await pilot.pause(0.02)
+        now = shown(scene)
+        calm = calm + 1 if now == before else 0
+        if calm == 4:
+            return
+        before = now
+    raise AssertionError("it never comes to rest")

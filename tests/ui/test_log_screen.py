@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.events import MouseDown, MouseMove, MouseUp
 from textual.pilot import Pilot
 
 from specconsole.logs import pattern as patterns
@@ -18,12 +17,7 @@ from specconsole.ui.screens.record import RecordScreen
 from specconsole.ui.widgets.footer import Footer
 from specconsole.ui.widgets.log import LogPane
 from specconsole.ui.widgets.log_view import LogView
-from tests.ui.scene import BASE, Scene, record
-
-
-def shown(scene: Scene) -> str:
-    """All that is on the screen, a line a row."""
-    return "\n".join(strip.text.rstrip() for strip in scene.app.screen._compositor.render_strips())
+from tests.ui.scene import BASE, Scene, record, shown
 
 
 def pane(scene: Scene) -> LogPane:
@@ -319,37 +313,6 @@ async def test_copying_the_record_under_the_cursor(scene: Scene) -> None:
         assert scene.app.clipboard.count("\n") > 20, "following: all that is in view"
         await start(scene, pilot, "E", "y")
         assert scene.app.clipboard.endswith("RuntimeError: x")
-
-
-async def test_the_mouse_selects_what_stays_selected(scene: Scene) -> None:
-    async with scene.app.run_test(size=(120, 40), notifications=True) as pilot:
-        await start(scene, pilot, "2")
-        view = scene.app.screen.query_one(LogView)
-        rows = [view.render_line(y).text for y in (3, 4)]
-        at = rows[0].index("Avg")
-        await pilot._post_mouse_events([MouseDown], view, offset=(at, 3), button=1)
-        await pilot._post_mouse_events([MouseMove], view, offset=(at + 7, 4), button=1)
-        await pilot._post_mouse_events([MouseUp], view, offset=(at + 7, 4), button=1)
-        await scene.settle(pilot)
-        wanted = f"{rows[0][at:].rstrip('│┃ ')}\n{rows[1][: at + 8]}"
-        assert scene.app.clipboard == wanted
-        scene.feeds.put("log", [record(61 + i, "new") for i in range(5)])
-        await scene.settle(pilot)
-        await start(scene, pilot, "k", "y")
-        assert scene.app.clipboard == wanted, "it is the text that is selected, not the place on the screen"
-
-
-async def test_a_click_points_and_two_open(scene: Scene) -> None:
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await start(scene, pilot, "2")
-        view = scene.app.screen.query_one(LogView)
-        row = view.render_line(5).text
-        await pilot.click(view, offset=(30, 5))
-        await start(scene, pilot)
-        assert under_cursor(scene)[:20] in row
-        await pilot.click(view, offset=(30, 5), times=2)
-        await start(scene, pilot)
-        assert isinstance(scene.app.screen, RecordScreen)
 
 
 @pytest.mark.parametrize("wrap", [False, True])

@@ -12,7 +12,7 @@ from specconsole.engine.health import Health
 from specconsole.gpu.sample import GpuProcess
 from specconsole.host.base import LinkKind
 from tests.ui.engines import GROUP, full_window
-from tests.ui.scene import GIB, Scene, engine, fleet, gpu, units
+from tests.ui.scene import GIB, Scene, engine, fleet, gpu, still, units
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
 SIZE_NAMES = [f"{width}x{height}" for width, height in SIZES]
@@ -30,6 +30,7 @@ def compare(
             then(scene)
             await scene.settle(pilot)
         await scene.press(pilot, *keys)
+        await still(scene, pilot)
 
     return snap_compare(scene.app, terminal_size=size, run_before=ready)
 
