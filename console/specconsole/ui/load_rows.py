@@ -81,12 +81,13 @@ def phases_row(loading: Loading, cells: int) -> Row:
     now = spans[-1] if spans[-1].end is None else None
     done = spans[:-1] if now else spans
     ahead = [phase for phase in attempt.ahead if phase.order <= Phase.API.order]
+    row: Row = ()
     for summed, shown in _shortened(len(done), len(ahead)):
         parts = [_summed(done[:summed])] if summed else []
         parts += [_done(span) for span in done[summed:]]
         parts += [_now(now, loading.now)] if now else []
         parts += [((_short(phase), "muted"),) for phase in ahead[:shown]]
-        row: Row = (("  ", "text"), *join(parts), *(((" …", "muted"),) if ahead else ()))
+        row = (("  ", "text"), *join(parts), *(((" …", "muted"),) if ahead else ()))
         if width(row) <= cells:
             break
     return cut(row, cells)
