@@ -5,6 +5,7 @@ Every text is masked before it is kept. What could not be read is named, and the
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
@@ -178,7 +179,7 @@ async def _samples(
         await within(seconds * 2 + 15, take())
     except (LinkLost, LinkRefused):
         raise
-    except (HostError, TimeoutError, DeadlineExceeded) as error:
+    except (HostError, asyncio.TimeoutError, DeadlineExceeded) as error:
         say(f"samples ended early: {str(error) or 'the host did not answer in time'}")
     return frames
 
