@@ -43,7 +43,7 @@ class Desk:
         """Run a verb to its end and check its exit code."""
         argv, environment = self.argv(verb, who, *words), self.environment
         done = subprocess.run(
-            argv, env=environment, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, cwd="/"
+            argv, env=environment, capture_output=True, text=True, timeout=180, stdin=subprocess.DEVNULL, cwd="/"
         )
         assert done.returncode == status, f"{done.returncode}: {done.stdout}{done.stderr}"
         assert "Traceback" not in done.stderr

@@ -118,6 +118,7 @@ async def test_an_address_that_hangs_or_refuses_is_told(monkeypatch: pytest.Monk
         (said,) = await fire(Hooks(webhook=address), READY, HERE)
         assert "127.0.0.1" in said
         assert "secret-token" not in said
+    monkeypatch.setattr(hook, "WEBHOOK_S", 60.0)
     (refused,) = await fire(Hooks(webhook="http://127.0.0.1:9/secret-token"), READY, HERE)
     assert "was not reached" in refused
     assert "secret-token" not in refused
