@@ -125,10 +125,11 @@ def test_why_it_cannot_be_done_now() -> None:
     def why(action: str = "swap", target: Unit = NGRAM, seen: Look | None = None, load: str = "loaded") -> str:
         block = {**good, "LoadState": [load]}
         return "; ".join(
-            prepare.blockers(host, target, block, seen or Look(), action, sides((BASE, NGRAM), target, action))
+            prepare.blockers(host, target, block, seen or Look(boot="b"), action, sides((BASE, NGRAM), target, action))
         )
 
     assert why() == ""
+    assert "it runs none" in why(seen=Look())
     assert "masked" in why(load="masked")
     assert "runs already" in why(target=BASE, action="start")
     assert "does not run" in why(target=NGRAM, action="stop")

@@ -7,20 +7,30 @@ import os
 import sys
 from typing import Any, Dict
 
-from specconsole.remote.swap_record import RUN
+from specconsole.remote.swap_record import RUN, read
 
 
 def main(arguments: Dict[str, Any]) -> int:
     """Append the order to the swap's file; prints {"given": true}, or false where no such swap runs any more."""
-    folder = os.path.join(RUN, os.path.basename(str(arguments["id"])))
-    given = os.path.isdir(folder)
-    if given:
-        data = json.dumps(arguments["order"]).encode() + b"\n"
-        fd = os.open(os.path.join(folder, "orders"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        try:
-            os.write(fd, data)  # one write of a short line: two consoles do not mix theirs
-        finally:
-            os.close(fd)
+    given = give(os.path.join(RUN, os.path.basename(str(arguments["id"]))), arguments["order"])
     sys.stdout.write(json.dumps({"given": given}) + "\n")
     sys.stdout.flush()
     return 0
+
+
+def give(folder: str, order: Any) -> bool:
+    """Append an order; False where the swap is over: its folder goes a moment after its story has ended."""
+    try:
+        if any(event.get("event") == "end" for event in read(os.path.join(folder, "record"))):
+            return False
+    except OSError:
+        pass  # nothing is told yet; without the folder the order fails as well
+    try:
+        fd = os.open(os.path.join(folder, "orders"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError:
+        return False
+    try:
+        os.write(fd, json.dumps(order).encode() + b"\n")  # one write of a short line: two consoles do not mix theirs
+    finally:
+        os.close(fd)
+    return True
