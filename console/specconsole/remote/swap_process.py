@@ -201,16 +201,20 @@ def _unix_inodes(path: str, proc: str) -> Set[str]:
     return {row[6] for row in rows if len(row) == 8 and row[7] == path and int(row[3], 16) & 0x10000}  # SO_ACCEPTCON
 
 
-def _sockets(pid: int, proc: str) -> Set[str]:
-    found = set()
+def descriptors(pid: int, proc: str) -> List[str]:
+    """Paths of the open files of a process, as links in /proc; [] where it is gone or not ours to look into."""
     folder = "%s/%d/fd" % (proc, pid)
     try:
-        names = os.listdir(folder)
+        return ["%s/%s" % (folder, name) for name in os.listdir(folder)]
     except OSError:
-        return set()
-    for name in names:
+        return []
+
+
+def _sockets(pid: int, proc: str) -> Set[str]:
+    found = set()
+    for path in descriptors(pid, proc):
         try:
-            target = os.readlink("%s/%s" % (folder, name))
+            target = os.readlink(path)
         except OSError:
             continue
         if target.startswith("socket:["):

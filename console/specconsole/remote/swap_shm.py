@@ -14,7 +14,7 @@ from typing import Any, Dict, FrozenSet, Iterable, List, Optional, Sequence, Set
 
 from specconsole.remote.probe_proc import text_of
 from specconsole.remote.swap_judge import Entry, removable
-from specconsole.remote.swap_process import pids
+from specconsole.remote.swap_process import descriptors, pids
 
 SHM = "/dev/shm"  # noqa: S108  POSIX shared memory is what this is about
 _MAP = re.compile(r"[0-9a-f]+-[0-9a-f]+ (\S{4}) [0-9a-f]+ ([0-9a-f]+):([0-9a-f]+) (\d+) +(\S.*)?")
@@ -81,19 +81,14 @@ def _mapped(pid: int, device: int, writing: bool, proc: str) -> Set[Key]:
 
 def _open(pid: int, device: int, writing: bool, proc: str) -> Set[Key]:
     found = set()
-    folder = "%s/%d/fd" % (proc, pid)
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return set()
-    for name in names:
+    for path in descriptors(pid, proc):
         try:
-            seen = os.stat("%s/%s" % (folder, name))
+            seen = os.stat(path)
         except OSError:
             continue
         if seen.st_dev != device or not stat.S_ISREG(seen.st_mode):
             continue
-        if not writing or _flags(pid, name, proc) & _WRITES:
+        if not writing or _flags(pid, os.path.basename(path), proc) & _WRITES:
             found.add((seen.st_dev, seen.st_ino))
     return found
 
