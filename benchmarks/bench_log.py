@@ -2,7 +2,7 @@
 
     ./dev bench bench_log [--rounds N] [--lines N]
 
-Ours is the whole console on its log screen, less the story of a start; its peer an app of nothing but a header line and a `Log`. The file of a million
+Ours is the whole console on its log screen, with a unit that serves; its peer an app of nothing but a header line and a `Log`. The file of a million
 lines is made on the spot; ours holds it as records (its newest 1,000 are what it opens a log with), lnav reads all of it.
 """
 
@@ -179,15 +179,14 @@ def _batches(file: Path) -> Iterable[list[Any]]:
 
 def _ours(rate: int, file: str) -> None:
     from tests.fakes import FakeHost
-    from tests.ui.scene import NGRAM, PlayedFeeds, record, units
-    from textual.binding import Binding
+    from tests.ui.scene import NGRAM, PlayedFeeds, units
 
+    from benchmarks.counted import Counted, pouring
     from specconsole.clock import SystemClock
-    from specconsole.ui.app import SpecConsole
 
     class Feeds(PlayedFeeds):
         async def units(self) -> AsyncGenerator[Any, None]:
-            yield units("inactive")  # of one that runs each line is read for the story of its start, too
+            yield units("inactive" if file else "active")  # what pours in is read for the story of a running unit, too
             await asyncio.Event().wait()
 
         async def log(self, unit: Any) -> AsyncGenerator[Any, None]:
@@ -196,29 +195,14 @@ def _ours(rate: int, file: str) -> None:
             for batch in _batches(Path(file)) if file else ():
                 yield batch
                 await asyncio.sleep(0)
-            number = 0
-            while True:
-                await asyncio.sleep(0.05)
-                if count := rate // 20:
-                    yield [record(number + i, f"{number + i} {LINE}") for i in range(count)]
-                    number += count
+            async for batch in pouring(rate, LINE):
+                yield batch
 
-    class Counted(SpecConsole):
+    class Opened(Counted):
         DEFAULT_MODE = "log"
-        BINDINGS = [Binding("z", "count", "", show=False)]  # noqa: RUF012
-        pressed = 0
-
-        def action_count(self) -> None:
-            self.pressed += 1
-            self.clock_text = f"#{self.pressed:03}"
-
-        def tick(self) -> None:
-            text = self.clock_text
-            super().tick()
-            self.clock_text = text or self.clock_text
 
     host = FakeHost()
-    Counted(host, Feeds(host), clock=SystemClock()).run()
+    Opened(host, Feeds(host), clock=SystemClock()).run()
 
 
 def _stock(rate: int) -> None:

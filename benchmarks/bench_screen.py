@@ -114,11 +114,10 @@ def _samples(random: Random) -> Any:
 
 def _ours(rate: int) -> None:
     from tests.fakes import FakeHost
-    from tests.ui.scene import PlayedFeeds, engine, record, units
-    from textual.binding import Binding
+    from tests.ui.scene import PlayedFeeds, engine, units
 
+    from benchmarks.counted import Counted, pouring
     from specconsole.clock import SystemClock
-    from specconsole.ui.app import SpecConsole
 
     random = Random(1)
 
@@ -138,25 +137,8 @@ def _ours(rate: int) -> None:
                 await asyncio.sleep(1)
 
         async def log(self, unit: Any) -> AsyncGenerator[Any, None]:  # noqa: ARG002  the name of the protocol
-            number = 0
-            while True:
-                await asyncio.sleep(0.05)
-                if count := rate // 20:
-                    yield [record(number + i, f"{number + i} {LINE}") for i in range(count)]
-                    number += count
-
-    class Counted(SpecConsole):
-        BINDINGS = [Binding("z", "count", "", show=False)]  # noqa: RUF012
-        pressed = 0
-
-        def action_count(self) -> None:
-            self.pressed += 1
-            self.clock_text = f"#{self.pressed:03}"
-
-        def tick(self) -> None:
-            text = self.clock_text
-            super().tick()
-            self.clock_text = text or self.clock_text
+            async for batch in pouring(rate, LINE):
+                yield batch
 
     host = FakeHost()
     Counted(host, Feeds(host), clock=SystemClock()).run()
