@@ -80,6 +80,14 @@ def test_a_failed_start_is_one(host: LabHost, desk: Desk) -> None:
     assert last["stage"] == "failed"
     assert "exit" in last["reason"]
     assert last["error"], "the log's own word on it"
+    found = last["diagnosis"]
+    assert (found["name"], last["verdict"]["verdict"]) == ("gpu_memory_held", "failed")
+    assert found["numbers"]["max_utilization_now"] < found["numbers"]["utilization"]
+    assert found["advice"]
+    told_here = desk.config.parent / "told"
+    host.run("systemctl reset-failed; systemctl start --no-block vllm-fails", check=False)
+    desk("watch", "gpu-1", "vllm-fails", "--on-fail", f"sh -c 'env > {told_here}'", "--timeout", "50", status=1)
+    assert "SPECCONSOLE_DIAGNOSIS=gpu_memory_held" in told_here.read_text()
 
 
 def test_the_time_is_up_is_five(host: LabHost, desk: Desk) -> None:

@@ -27,6 +27,7 @@ from specconsole.service.start import Follower
 from specconsole.service.unit import Unit
 from specconsole.text import one_line
 from specconsole.ui import derived
+from specconsole.ui.announcing import Announcer
 from specconsole.ui.fault import FaultLog
 from specconsole.ui.feeding import Source, follow
 from specconsole.ui.feeds import Feeds
@@ -96,6 +97,8 @@ class LiveApp(App[None]):
     """The starts of all units that run, and of those that ended since the console came."""
     loads: var[Mapping[str, tuple[Load, ...]]] = var({})
     """What this machine remembers of their loads, by key, the newest first."""
+    announcer: Announcer | None = None
+    """Tells of loads that end; None: nobody is told."""
     last_lines: var[dict[str, float]] = var({})
     """Monotonic seconds at which the last log record of each unit came."""
 
@@ -293,9 +296,23 @@ class LiveApp(App[None]):
         """Show the led unit's start at once; what is worked out from all starts follows with the next tick."""
         for unit, attempt in self._starts.changed():
             self.run_worker(self._remember(unit, attempt), group=f"remember {unit.key}")
+        self._announce()
         led = self._starts.of(self._led)
         if led is not None:
             self.attempt = led.attempt
+
+    def _announce(self) -> None:
+        """Tell of loads that have ended."""
+        for follower in self._starts.followers if self.announcer else ():
+            attempt = follower.attempt
+            if self.announcer and attempt and self.announcer.changed(attempt):
+                telling = self.announcer.tell(follower, attempt, self._write, lambda said: self.tell(said, "warning"))
+                self.run_worker(telling, group="announce")
+
+    def _write(self, sequence: str) -> None:
+        """Hand a sequence to the terminal past the screen, as Textual does for its clipboard."""
+        if self._driver is not None:
+            self._driver.write(sequence)
 
     async def _remember(self, unit: Unit, attempt: LoadTimeline) -> None:
         await self.sources.remember(unit, attempt)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from specconsole.clock import Clock
 from specconsole.history.memory import Memory
 from specconsole.host.base import Host
+from specconsole.service.hook import Hooks
+from specconsole.ui.announcing import Announcer
 from specconsole.ui.app import SpecConsole
 from specconsole.ui.feeds import HostFeeds
 
@@ -33,6 +35,7 @@ async def run(
     ascii_only: bool = False,
     environ: Mapping[str, str] | None = None,
     prompter: ScreenPrompter | None = None,
+    hooks: Hooks | None = None,
 ) -> int:
     """Show the console until the user leaves it; returns the exit code of the command.
 
@@ -48,6 +51,7 @@ async def run(
         mouse: take the mouse; without, the terminal's own selection works.
         environ: the console's own environment, where an API key may stand.
         prompter: asks in dialogs while the screen is up.
+        hooks: commands and an address that are told when a load ends; the terminal always is.
     """
     memory = Memory(state / "history.db") if state else None
     feeds = HostFeeds(host, clock, profile, environ or {}, memory)
@@ -61,6 +65,7 @@ async def run(
         interval_s=interval_s,
         ascii_only=ascii_only,
     )
+    app.announcer = Announcer(host.name, clock, hooks or Hooks(), environ or {})
     if prompter is not None:
         prompter.show_on(app)
     if memory is not None:

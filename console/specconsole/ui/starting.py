@@ -32,6 +32,11 @@ class Starts:
         self._told: dict[str, _Step] = {}
         self._shown: dict[str, Loading] = {}
 
+    @property
+    def followers(self) -> tuple[Follower, ...]:
+        """All of them."""
+        return tuple(self._followers.values())
+
     def of(self, key: str) -> Follower | None:
         """The follower of a unit."""
         return self._followers.get(key)

@@ -9,6 +9,7 @@ import sys
 from specconsole import paths, settings
 from specconsole.errors import UsageError
 from specconsole.settings import RATES, Settings
+from specconsole.verb.notifying import add_hook_arguments, hooks_of
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
 
 
@@ -24,6 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     screen.add_argument("--ascii", action="store_true", help="draw with no glyph beyond ASCII")
     screen.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
     screen.add_argument("--rate", type=float, metavar="HZ", help="samples of the host a second, 0.2 to 10 (1)")
+    add_hook_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -34,6 +36,7 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.rate is not None and not RATES[0] <= args.rate <= RATES[1]:
         raise UsageError(f"--rate {args.rate:g} is out of range.", hint=f"It takes {RATES[0]:g} to {RATES[1]:g}.")
+    hooks_of(args)  # what cannot work is told before the host is asked
     return drive(_show(args, settings.load()))
 
 
@@ -56,4 +59,5 @@ async def _show(args: argparse.Namespace, own: Settings) -> int:
             ascii_only=own.ascii or args.ascii,
             environ=dict(os.environ),
             prompter=prompter,
+            hooks=hooks_of(args),
         )
