@@ -8,6 +8,7 @@ from typing import cast
 
 from specconsole.clock import SystemClock
 from specconsole.gpu.sample import Gpu, GpuProcess
+from specconsole.history.entry import Load
 from specconsole.host.base import Host
 from specconsole.host.simulated import SimulatedHost, story
 from specconsole.host.simulated.clock import ScaledClock
@@ -17,7 +18,7 @@ from specconsole.load.verdict import Judgement
 from specconsole.logs.record import Kind, Level, LogRecord
 from specconsole.service import start
 from specconsole.service.discover import discover
-from specconsole.service.start import LAST_WORDS_S, Follower, Standing, Teller
+from specconsole.service.start import LAST_WORDS_S, Follower, Standing, Teller, fingerprint
 from specconsole.service.unit import Role, Speculation, Unit, UnitState
 from tests.fakes import FakeClock
 from tests.load.replay import GIB, Scene, spinning
@@ -144,6 +145,29 @@ def test_the_past_of_a_log_is_no_evidence_of_a_hang() -> None:
     verdict = follower.verdict(follower.attempt)
     assert verdict
     assert not verdict.alarming
+
+
+def test_what_is_slow_is_told_by_what_is_usual_here() -> None:
+    follower, clock = following()
+    bar = "Loading safetensors checkpoint shards:  {0}% Completed | {0}/100 [00:00<00:00,  1.00it/s]"
+    began = clock.now()
+    for done in range(5):
+        clock.time = began + 10 * done
+        follower.records([replace(error(bar.format(done)), at=follower.now(), kind=Kind.BAR, level=Level.INFO)])
+    assert follower.attempt
+    alone = follower.verdict(follower.attempt)
+    assert alone
+    assert alone.judgement is Judgement.WORKING
+    model = fingerprint(UNIT)
+    follower.past = [
+        Load("h", UNIT.key, f"{day}", 1e9 + day, "ready", phases={"weights": 100.0, "api": 3.0}, fingerprint=model)
+        for day in range(3)
+    ]
+    for _ in range(2):
+        follower.units((UNIT,))  # a state that comes meanwhile must not make it forget
+        known = follower.verdict(follower.attempt)
+        assert known
+        assert known.judgement is Judgement.WORKING_SLOW
 
 
 async def test_the_simulated_start_that_dies_is_diagnosed_while_it_is_followed() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from specconsole.gpu.sample import Fleet
 from specconsole.load.case import Case, Known
 from specconsole.load.diagnose import Ending
 from specconsole.load.diagnosis import Diagnosis
+from specconsole.load.phase import Phase
 from specconsole.load.timeline import LoadTimeline, Stage
 from specconsole.load.verdict import Verdict
 from specconsole.logs.record import LogRecord
@@ -57,6 +58,10 @@ class Insight:
     def fleet(self, attempt: LoadTimeline, fleet: Fleet) -> None:
         """Take in a sample of the host."""
         self._case = self._of(attempt).sampled(fleet)
+
+    def usual(self, seconds: Mapping[Phase, float]) -> None:
+        """Take in what each phase usually takes here: what is slow is told by that."""
+        self.known = replace(self.known, usual_s=seconds)
 
     def verdict(self, attempt: LoadTimeline, now: float, running: int | None = None) -> Verdict | None:
         """Judge a start at `now`, in seconds since the epoch by the host's clock; None: it was stopped on request."""

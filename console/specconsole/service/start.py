@@ -25,7 +25,7 @@ from specconsole.history.entry import Load, digest
 from specconsole.host.base import Host, hostname
 from specconsole.load import feed as load
 from specconsole.load.diagnosis import Diagnosis
-from specconsole.load.estimate import temperature
+from specconsole.load.estimate import Estimate, estimate, temperature
 from specconsole.load.timeline import LoadTimeline, Stage
 from specconsole.load.verdict import Verdict
 from specconsole.logs import journal
@@ -82,6 +82,8 @@ class Follower:
     insight: Insight = field(default_factory=Insight)
     running: int | None = None
     """Requests that the server says it has; None: not known."""
+    past: Sequence[Load] = ()
+    """Earlier loads of the unit on this host: what is usual here."""
 
     def now(self) -> float:
         """Seconds since the epoch by the host's clock."""
@@ -115,7 +117,13 @@ class Follower:
 
     def verdict(self, attempt: LoadTimeline) -> Verdict | None:
         """Judge a start now: the present one, or the one before it that failed; None: it was stopped on request."""
+        if attempt.stage is Stage.LOADING:
+            self.insight.usual(self.expected(attempt).usual)
         return self.insight.verdict(attempt, self.now(), self.running)
+
+    def expected(self, attempt: LoadTimeline) -> Estimate:
+        """When a start will be ready, and what its phases usually take."""
+        return estimate(attempt, self.past, self.now(), fingerprint(self.unit))
 
     def standing(self, attempt: LoadTimeline) -> Standing:
         """How a start stands, judged now."""
@@ -182,15 +190,23 @@ def settled(attempt: LoadTimeline) -> bool:
 
 
 async def follow(
-    host: Host, unit: Unit, *, clock: Clock, profile: Profile | None = None, api_key: ApiKey | None = None
+    host: Host,
+    unit: Unit,
+    *,
+    clock: Clock,
+    profile: Profile | None = None,
+    api_key: ApiKey | None = None,
+    past: Sequence[Load] = (),
 ) -> AsyncGenerator[Standing, None]:
     """Yield how a unit's starts stand, after each change and each sample of the host, for ever.
+
+    `past` are earlier loads of the unit: what is slow is told by what is usual here.
 
     Raises:
         LinkRefused: the host does not let us in any more.
         NotPermitted: this login may not read the journal.
     """
-    follower = Follower(host, unit, clock, api_key)
+    follower = Follower(host, unit, clock, api_key, past=past)
     follower.units((unit,))
     begin = await _begin(host, unit, clock)
     teller = Teller(follower)

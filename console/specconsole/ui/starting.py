@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from specconsole.clock import Clock
 from specconsole.engine.snapshot import EngineSnapshot
@@ -11,11 +10,11 @@ from specconsole.gpu.sample import Fleet
 from specconsole.history.entry import Load
 from specconsole.host.base import Host
 from specconsole.load import trend
-from specconsole.load.estimate import Estimate, estimate
+from specconsole.load.estimate import Estimate
 from specconsole.load.timeline import LoadTimeline, Stage
 from specconsole.load.trend import Trend
 from specconsole.logs.record import LogRecord
-from specconsole.service.start import Follower, fingerprint
+from specconsole.service.start import Follower
 from specconsole.service.unit import Unit
 from specconsole.ui.loading import Loading
 
@@ -107,14 +106,13 @@ class Starts:
         attempt = follower.attempt
         if attempt is None:
             return None
+        follower.past = past.get(key, ())
         before = self._shown.get(key)
         same = before is not None and before.attempt.invocation == attempt.invocation
         if attempt.stage is Stage.LOADING:
-            expected = estimate(attempt, past.get(key, ()), follower.now(), fingerprint(follower.unit))
+            expected = follower.expected(attempt)
         else:
             expected = before.expected if before and same else Estimate()
-        # What is slow is told by what is usual here.
-        follower.insight.known = replace(follower.insight.known, usual_s=expected.usual)
         standing = follower.standing(attempt)
         still = (follower.unit, attempt, standing.diagnosis)
         if attempt.stage is not Stage.LOADING and before and (before.unit, before.attempt, before.diagnosis) == still:

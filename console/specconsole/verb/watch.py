@@ -91,7 +91,8 @@ async def _watched(args: argparse.Namespace, host: Host, story: Story, memory: M
     if not host.read_only:
         key = await patient(host, clock, lambda: api_key(host, unit, profile, os.environ))
     story.past = await memory.loads(hostname(host), unit.key)
-    return await _settled(story, unit, start.follow(host, unit, clock=clock, profile=profile, api_key=key), memory)
+    standings = start.follow(host, unit, clock=clock, profile=profile, api_key=key, past=story.past)
+    return await _settled(story, unit, standings, memory)
 
 
 async def patient(host: Host, clock: Clock, ask: Callable[[], Awaitable[T]]) -> T:
