@@ -57,17 +57,29 @@ def test_a_key_is_found_in_environment_or_command(child: Process, tmp_path: Path
 
 
 def test_who_listens(tmp_path: Path) -> None:
-    with socket.socket() as server, socket.socket(socket.AF_UNIX) as local:
+    with socket.socket() as server, socket.socket() as proxy, socket.socket(socket.AF_UNIX) as local:
         server.bind(("127.0.0.1", 0))
-        port = server.getsockname()[1]
-        assert swap_process.listeners(port) == set(), "bound is not listening"
+        here = {"port": server.getsockname()[1], "address": "127.0.0.1"}
+        assert swap_process.listeners(here) == set(), "bound is not listening"
+        proxy.bind(("127.0.0.2", here["port"]))
+        proxy.listen()
+        assert swap_process.listeners(here) == set(), "the same port of another address"
         server.listen()
-        assert swap_process.listeners(port) == {os.getpid()}
+        assert swap_process.listeners(here) == {os.getpid()}
         path = str(tmp_path / "s")
         local.bind(path)
         local.listen()
-        assert swap_process.listeners(port, path) == {os.getpid()}
-    assert swap_process.listeners(port) == set()
+        assert swap_process.listeners({**here, "uds": path}) == {os.getpid()}
+    assert swap_process.listeners(here) == set()
+
+
+@pytest.mark.parametrize(("family", "address"), [(socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::")])
+def test_an_address_that_stands_for_all(family: int, address: str) -> None:
+    with socket.socket(family) as server:
+        server.bind((address, 0))
+        server.listen()
+        where = {"port": server.getsockname()[1], "address": "127.0.0.1"}
+        assert swap_process.listeners(where) == {os.getpid()}
 
 
 def test_only_what_is_held_for_writing_is_taken_down(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import socket
+import sys
 import time
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
@@ -170,9 +171,15 @@ def _words(path: str) -> List[str]:
 _LISTEN = "0A"
 
 
-def listeners(port: int, uds: Optional[str] = None, proc: str = "/proc") -> Optional[Set[int]]:
-    """The pids that listen on a TCP port or a unix socket; an empty set: nobody does; None: somebody whom we cannot see."""
-    inodes = _unix_inodes(uds, proc) if uds else _tcp_inodes(port, proc)
+def listeners(endpoint: Dict[str, Any], proc: str = "/proc") -> Optional[Set[int]]:
+    """The pids that listen where a unit's server does; an empty set: nobody; None: somebody whom we cannot see.
+
+    Of a TCP port only the endpoint's own address counts, and those that stand for all: a proxy may have the same port of
+    another address.
+    """
+    uds = endpoint.get("uds")
+    port, address = int(endpoint.get("port") or 0), str(endpoint.get("address") or "")
+    inodes = _unix_inodes(str(uds), proc) if uds else _tcp_inodes(port, address, proc)
     if not inodes:
         return set()
     owners: Set[int] = set()
@@ -185,14 +192,29 @@ def listeners(port: int, uds: Optional[str] = None, proc: str = "/proc") -> Opti
     return owners if seen == inodes else None
 
 
-def _tcp_inodes(port: int, proc: str) -> Set[str]:
+def _tcp_inodes(port: int, address: str, proc: str) -> Set[str]:
     found = set()
     for table in ("tcp", "tcp6"):
         for line in (text_of("%s/net/%s" % (proc, table), 1 << 22) or "").splitlines()[1:]:
             words = line.split()
-            if len(words) > 9 and words[3] == _LISTEN and int(words[1].rpartition(":")[2], 16) == port:
+            if len(words) <= 9 or words[3] != _LISTEN:
+                continue
+            local, _, number = words[1].rpartition(":")
+            if int(number, 16) == port and _covers(_address(local), address):
                 found.add(words[9])
     return found
+
+
+def _covers(local: str, address: str) -> bool:
+    return not address or local in ("0.0.0.0", "::", address, "::ffff:" + address)  # noqa: S104  read, not bound
+
+
+def _address(digits: str) -> str:
+    """An address as /proc/net prints it, in words of the machine's byte order."""
+    data = bytes.fromhex(digits)
+    if sys.byteorder == "little":
+        data = b"".join(data[place : place + 4][::-1] for place in range(0, len(data), 4))
+    return socket.inet_ntop(socket.AF_INET if len(data) == 4 else socket.AF_INET6, data)
 
 
 def _unix_inodes(path: str, proc: str) -> Set[str]:
@@ -220,15 +242,6 @@ def _sockets(pid: int, proc: str) -> Set[str]:
         if target.startswith("socket:["):
             found.add(target[8:-1])
     return found
-
-
-def loopback(port: int) -> bool:
-    """Whether something takes connections on the port, seen from outside the tables: they may be another namespace's."""
-    try:
-        socket.create_connection(("127.0.0.1", port), 1.0).close()
-    except OSError:
-        return False
-    return True
 
 
 def boot_at() -> float:

@@ -130,7 +130,7 @@ def _ports_closed(run: Run) -> None:
     for unit in [run.target] if run.story.back else run.stops:
         endpoint = unit.get("endpoint") or {}
         while True:
-            owners = swap_process.listeners(int(endpoint.get("port") or 0), endpoint.get("uds"))
+            owners = swap_process.listeners(endpoint)
             if owners == set():
                 break
             if time.monotonic() > until:

@@ -137,8 +137,7 @@ def identity(run: Run, unit: Dict[str, Any], state: State) -> str:
     All who listen must be processes of the unit's cgroup, or of its container; where the port is a proxy's, the server's
     own start time must be later than the unit's.
     """
-    endpoint = unit.get("endpoint") or {}
-    owners = swap_process.listeners(int(endpoint.get("port") or 0), endpoint.get("uds"))
+    owners = swap_process.listeners(unit.get("endpoint") or {})
     mine = frozenset(one.pid for one in run.processes(unit, state))
     if owners and owners <= mine:
         return ""
