@@ -135,6 +135,32 @@ def test_a_full_var_is_refused_and_a_var_that_fills_up_does_not_stop_a_swap(
     assert faults.serving(host) == NGRAM
 
 
+PROXY = """#!/usr/bin/python3
+import socket, time
+with socket.socket() as server:
+    server.bind(("127.0.0.9", 8000))
+    server.listen()
+    time.sleep(10**6)
+"""
+
+
+def test_a_proxy_on_the_same_port_of_another_address_is_no_rival(
+    make_host: MakeHost, desk: Callable[[LabHost], Desk]
+) -> None:
+    """It stays, and so it does not stand in the way; of a unit that listens everywhere it does, and is named."""
+    files = {**deployed(), "/opt/proxy": PROXY}
+    files[f"{SYSTEM}/vllm-all.service"] = unit(serve().replace("--host 127.0.0.1", "--host 0.0.0.0"))
+    host = up(make_host(files=files))
+    host.run("systemd-run -q --unit=proxy /opt/proxy")
+    swapped(desk(host))
+    assert faults.serving(host) == NGRAM
+    done = desk(host)("swap", "gpu-1", "vllm-all", "--yes", "--drain", "0", status=1)
+    assert "port 8000 of vllm-all.service is taken by pid" in done.stdout
+    assert "/opt/proxy" in done.stdout
+    assert faults.serving(host) == NGRAM
+    assert host.run("systemctl is-active proxy").stdout.strip() == "active"
+
+
 def test_a_full_shm_is_refused(make_host: MakeHost, desk: Callable[[LabHost], Desk]) -> None:
     host = up(make_host(files=deployed()))
     host.run("mount -o remount,size=100m /dev/shm && head -c 90M /dev/zero >/dev/shm/weights")

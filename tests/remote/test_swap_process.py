@@ -82,6 +82,18 @@ def test_an_address_that_stands_for_all(family: int, address: str) -> None:
         assert swap_process.listeners(where) == {os.getpid()}
 
 
+def test_a_server_that_wants_all_addresses_is_kept_out_by_any() -> None:
+    """A name instead of an address may stand for any of them, too."""
+    with socket.socket() as proxy:
+        proxy.bind(("127.0.0.2", 0))
+        proxy.listen()
+        where = {"port": proxy.getsockname()[1], "address": "127.0.0.1"}
+        assert swap_process.listeners(where, binds=True) == set()
+        assert swap_process.listeners({**where, "everywhere": True}) == set(), "not where it is connected to"
+        assert swap_process.listeners({**where, "everywhere": True}, binds=True) == {os.getpid()}
+        assert swap_process.listeners({**where, "address": "gpu-1"}) == {os.getpid()}
+
+
 def test_only_what_is_held_for_writing_is_taken_down(tmp_path: Path) -> None:
     names = ["psm_rw", "psm_ro", "psm_open", "psm_idle"]
     for name in names:

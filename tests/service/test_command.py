@@ -138,6 +138,22 @@ def test_what_a_line_serves(line: str, expected: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "everywhere"),
+    [
+        ("", True),
+        ("--host 0.0.0.0", True),
+        ("--host ::", True),
+        ("--host localhost", False),
+        ("--host 10.1.2.3", False),
+    ],
+)
+def test_where_it_listens_is_not_only_where_it_is_reached(words: str, everywhere: bool) -> None:
+    found = serving(f"vllm serve {M} {words}")
+    assert found is not None
+    assert found.endpoint.everywhere is everywhere
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "/usr/bin/python3 -m http.server --directory /srv/vllm",

@@ -55,6 +55,24 @@ def test_another_model_at_the_same_port_is_a_rival_too() -> None:
     assert keys(sides((taken, NGRAM), NGRAM, "swap").stops) == ["llama.service"]
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "rivals"),
+    [
+        (Endpoint(address="10.0.0.1"), Endpoint(), False),
+        (Endpoint(address="10.0.0.1"), Endpoint(everywhere=True), True),
+        (Endpoint(uds="/run/a"), Endpoint(), False),
+        (Endpoint(uds="/run/a"), Endpoint(uds="/run/a"), True),
+        (Endpoint(uds="/run/a"), Endpoint(uds="/run/b"), False),
+    ],
+)
+def test_another_model_beside_it_is_left_where_both_can_listen(one: Endpoint, other: Endpoint, rivals: bool) -> None:
+    sides_ = [
+        replace(unit(name, up=name == "llama", group=name), serving=replace(BASE.serving, endpoint=where))
+        for name, where in (("llama", one), ("qwen", other))
+    ]
+    assert bool(sides((sides_[0], sides_[1]), sides_[1], "swap").stops) is rivals
+
+
 def test_none_or_two_to_return_to_is_asked_for() -> None:
     nothing = sides((replace(BASE, state=replace(BASE.state, active="inactive")), NGRAM), NGRAM, "swap")
     assert "no unit runs" in nothing.question

@@ -65,7 +65,13 @@ def test_json_has_all_of_it(machine: Machine, capsys: pytest.CaptureFixture[str]
         "running",
         "baseline",
     )
-    assert first["serving"]["endpoint"] == {"port": 8011, "address": "127.0.0.1", "uds": None, "tls": False}
+    assert first["serving"]["endpoint"] == {
+        "port": 8011,
+        "address": "127.0.0.1",
+        "uds": None,
+        "tls": False,
+        "everywhere": True,
+    }
     assert first["state"]["active"] == "active"
     assert written["units"][1]["serving"]["speculation"]["method"] == "ngram"
 

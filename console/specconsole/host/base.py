@@ -145,6 +145,8 @@ class Endpoint:
     address: str = "127.0.0.1"
     uds: str | None = None
     tls: bool = False
+    everywhere: bool = field(default=False, compare=False)
+    """It listens at all addresses of the host; `address` is the one to connect to."""
 
     def __str__(self) -> str:
         return self.uds or f"{self.address}:{self.port}"

@@ -171,15 +171,14 @@ def _words(path: str) -> List[str]:
 _LISTEN = "0A"
 
 
-def listeners(endpoint: Dict[str, Any], proc: str = "/proc") -> Optional[Set[int]]:
+def listeners(endpoint: Dict[str, Any], proc: str = "/proc", binds: bool = False) -> Optional[Set[int]]:
     """The pids that listen where a unit's server does; an empty set: nobody; None: somebody whom we cannot see.
 
-    Of a TCP port only the endpoint's own address counts, and those that stand for all: a proxy may have the same port of
-    another address.
+    Of a TCP port only the address that is connected to counts, and those that stand for all: a proxy may have the same
+    port of another address. `binds`: who keeps a server from listening there, which may want all addresses.
     """
     uds = endpoint.get("uds")
-    port, address = int(endpoint.get("port") or 0), str(endpoint.get("address") or "")
-    inodes = _unix_inodes(str(uds), proc) if uds else _tcp_inodes(port, address, proc)
+    inodes = _unix_inodes(str(uds), proc) if uds else _tcp_inodes(endpoint, proc, binds)
     if not inodes:
         return set()
     owners: Set[int] = set()
@@ -192,7 +191,9 @@ def listeners(endpoint: Dict[str, Any], proc: str = "/proc") -> Optional[Set[int
     return owners if seen == inodes else None
 
 
-def _tcp_inodes(port: int, address: str, proc: str) -> Set[str]:
+def _tcp_inodes(endpoint: Dict[str, Any], proc: str, binds: bool) -> Set[str]:
+    port, address = int(endpoint.get("port") or 0), _numeric(str(endpoint.get("address") or ""))
+    everywhere = not address or (binds and bool(endpoint.get("everywhere")))
     found = set()
     for table in ("tcp", "tcp6"):
         for line in (text_of("%s/net/%s" % (proc, table), 1 << 22) or "").splitlines()[1:]:
@@ -200,13 +201,23 @@ def _tcp_inodes(port: int, address: str, proc: str) -> Set[str]:
             if len(words) <= 9 or words[3] != _LISTEN:
                 continue
             local, _, number = words[1].rpartition(":")
-            if int(number, 16) == port and _covers(_address(local), address):
+            if int(number, 16) == port and (everywhere or _covers(_address(local), address)):
                 found.add(words[9])
     return found
 
 
+def _numeric(address: str) -> str:
+    """An IP address as the system prints it; "" for a name, which may stand for any of this host's."""
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            return socket.inet_ntop(family, socket.inet_pton(family, address))
+        except OSError:
+            continue
+    return ""
+
+
 def _covers(local: str, address: str) -> bool:
-    return not address or local in ("0.0.0.0", "::", address, "::ffff:" + address)  # noqa: S104  read, not bound
+    return local in ("0.0.0.0", "::", address, "::ffff:" + address)  # noqa: S104  read, not bound
 
 
 def _address(digits: str) -> str:

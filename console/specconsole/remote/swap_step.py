@@ -78,7 +78,7 @@ def _startable(run: Run, target: Dict[str, Any], state: State) -> None:
 
 def _port_free(target: Dict[str, Any], mine: FrozenSet[int]) -> None:
     endpoint = target.get("endpoint") or {}
-    owners = listeners(endpoint)
+    owners = listeners(endpoint, binds=True)
     strange = sorted((owners or set()) - mine)
     if strange and not target.get("container"):
         one = look(strange[0])

@@ -94,4 +94,5 @@ def _endpoint(found: Launch, given: Arguments, unknown: list[str]) -> Endpoint:
             unknown.append("port")
         outside = reached or ("", port)
         address, port = address if found.container.host_network else outside[0], outside[1]
-    return Endpoint(port, EVERYWHERE.get(address, address), tls=tls)
+    everywhere = address in EVERYWHERE and address != "localhost"
+    return Endpoint(port, EVERYWHERE.get(address, address), tls=tls, everywhere=everywhere)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from specconsole.host.base import Endpoint
 from specconsole.profile import Profile, Swaps
 from specconsole.remote.swap_record import PATH
 from specconsole.remote.swap_rule import BACK, FORWARD
@@ -102,8 +103,14 @@ def sides(units: Sequence[Unit], target: Unit, action: str, return_to: str | Non
 
 def is_rival(unit: Unit, target: Unit) -> bool:
     """Whether two units cannot serve side by side: the same model, or the same place to listen."""
-    same_place = unit.serving.endpoint.port == target.serving.endpoint.port and not unit.serving.endpoint.uds
-    return bool(unit.group and unit.group == target.group) or same_place
+    same_model = bool(unit.group and unit.group == target.group)
+    return same_model or _same_place(unit.serving.endpoint, target.serving.endpoint)
+
+
+def _same_place(one: Endpoint, other: Endpoint) -> bool:
+    if one.uds or other.uds:
+        return one.uds == other.uds
+    return one.port == other.port and (one.everywhere or other.everywhere or one.address == other.address)
 
 
 @dataclass(frozen=True)
@@ -194,7 +201,7 @@ def unit_json(unit: Unit, users: Mapping[str, tuple[int, int]]) -> dict[str, Any
         "uid": uid,
         "gid": gid,
         "label": unit.label,
-        "endpoint": {"port": endpoint.port, "address": endpoint.address, "uds": endpoint.uds, "tls": endpoint.tls},
+        "endpoint": asdict(endpoint),
         "served": list(serving.served_names),
         "speculates": {Role.VARIANT: True, Role.BASELINE: False}.get(unit.role),
         "utilization": utilization(serving.argv),
