@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from specconsole.ui import keys
 from specconsole.ui.keys import COMMANDS, Command, Keymap, Place
+from tests.ui.scene import Scene, appears
 
 
 def test_ids_are_unique_and_said_in_full() -> None:
@@ -35,6 +37,14 @@ def test_no_key_of_a_multiplexer_or_of_flow_control() -> None:
         ({"units.down": "G"}, {}, "taken by log.follow"),
         ({"units.down": "l"}, {"units.down": "l"}, ""),
         ({"app.quti": "x"}, {}, "Key for app.quti: there is no such command. Did you mean app.quit?"),
+        (
+            {"app.theme": "ctrl+alt+del"},
+            {},
+            "Key 'ctrl+alt+del' for app.theme: there is no such key; its own key stays.",
+        ),
+        ({"app.theme": "!"}, {"app.theme": "exclamation_mark"}, ""),
+        ({"app.theme": "ctrl+t,f5"}, {"app.theme": "ctrl+t,f5"}, ""),
+        ({"doctor.again": "r"}, {"doctor.again": "r"}, ""),
         ({"app.quit": "t", "app.theme": "q"}, {"app.quit": "t", "app.theme": "q"}, ""),
     ],
 )
@@ -70,3 +80,14 @@ def test_keys_are_written_for_people(key: str, shown: str) -> None:
 
 def test_a_command_is_a_value() -> None:
     assert replace(COMMANDS[0], label="x") != COMMANDS[0]
+
+
+async def test_a_users_key_takes_the_place_of_ours_everywhere(make_scene: Callable[..., Scene]) -> None:
+    scene = make_scene(keymap={"app.theme": "!", "app.quti": "x"}).fill()
+    async with scene.app.run_test(size=(120, 40), notifications=True) as pilot:
+        await appears(scene, pilot, "! theme", "Key for app.quti")
+        before = scene.app.theme
+        await scene.press(pilot, "t")
+        assert scene.app.theme == before
+        await scene.press(pilot, "exclamation_mark")
+        assert scene.app.theme != before

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from textual.binding import Binding, BindingType
-from textual.keys import format_key
+from textual.keys import KEY_NAME_REPLACEMENTS, Keys, _character_to_key, format_key, key_to_character
 
+from specconsole.text import one_line
 from specconsole.ui.command import AROUND, Command, Place
 from specconsole.ui.commands import COMMANDS
 
 __all__ = ["BY_ID", "COMMANDS", "Command", "Keymap", "Place", "bindings", "hidden", "keymap", "shown_key"]
 
+
+_MODIFIERS = ("ctrl", "shift", "alt", "super", "hyper", "meta")
+_NAMED = {key.value for key in Keys} | set(KEY_NAME_REPLACEMENTS.values())
 
 BY_ID: Mapping[str, Command] = {command.id: command for command in COMMANDS}
 
@@ -49,14 +53,27 @@ class Keymap:
     problems: tuple[str, ...]
 
 
+def known_key(key: str) -> bool:
+    """Whether a terminal can send a key of that name."""
+    name = key.strip()
+    while (parts := name.partition("+"))[1] and parts[0] in _MODIFIERS and parts[2]:
+        name = parts[2]
+    if len(name) == 1 or name in _NAMED:
+        return True
+    character = key_to_character(name)  # knows aliases too, such as "del", that no key press is ever called
+    return character is not None and _character_to_key(character) == name
+
+
 def keymap(wanted: Mapping[str, str], commands: tuple[Command, ...] = COMMANDS) -> Keymap:
     """Check a user's keys: unknown ids and keys that another command has in the same place are left out and said."""
     problems: list[str] = []
     keys: dict[str, str] = {}
     ids = {command.id: command for command in commands}
     for name, value in wanted.items():
-        if name in ids:
-            keys[name] = value
+        if strange := [key for key in value.split(",") if not known_key(key)]:
+            problems.append(f"Key {one_line(strange[0])!r} for {name}: there is no such key; its own key stays.")
+        elif name in ids:
+            keys[name] = ",".join(_named(key.strip()) for key in value.split(","))
         else:
             nearest = next(iter(get_close_matches(name, ids, 1)), "")
             problems.append(
@@ -73,6 +90,11 @@ def keymap(wanted: Mapping[str, str], commands: tuple[Command, ...] = COMMANDS) 
                 del keys[name]
                 break
     return Keymap(keys, tuple(problems))
+
+
+def _named(key: str) -> str:
+    """Textual's name of a key: ? is question_mark."""
+    return _character_to_key(key) if len(key) == 1 else key
 
 
 def _keys(keys: str) -> set[str]:
