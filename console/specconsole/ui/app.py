@@ -15,6 +15,7 @@ from textual.filter import LineFilter
 from specconsole.clock import Clock
 from specconsole.host.base import Host, LinkKind
 from specconsole.ui import keys, memory, theme
+from specconsole.ui.arrangement import Arrangement
 from specconsole.ui.ascii import AsciiFilter
 from specconsole.ui.fault import FaultLog
 from specconsole.ui.feeds import Feeds
@@ -68,8 +69,8 @@ class SpecConsole(InspectApp):
         ascii_only: bool = False,
     ) -> None:
         super().__init__(host, feeds, clock=clock, faults=FaultLog(state), stamp=LocalTime(zone), interval_s=interval_s)
-        reading = LogReading()
-        self.add_mode("dashboard", lambda: self._bound(DashboardScreen(self.stamp, reading)))
+        reading, self._arrangement = LogReading(), Arrangement.remembered(memory.load(state))
+        self.add_mode("dashboard", lambda: self._bound(DashboardScreen(self.stamp, reading, self._arrangement)))
         self.add_mode("log", lambda: self._bound(LogScreen(self.stamp, reading)))
         self.add_mode("bench", lambda: self._bound(BenchScreen()))
         self.add_mode("load", lambda: self._bound(LoadScreen()))
@@ -166,10 +167,20 @@ class SpecConsole(InspectApp):
         at = self.theme_names.index(self.theme) if self.theme in self.theme_names else -1
         self.choose_theme(self.theme_names[(at + 1) % len(self.theme_names)])
 
+    def on_unmount(self) -> None:
+        """Keep how the dashboard was left."""
+        super().on_unmount()
+        if self._arrangement != Arrangement.remembered(memory.load(self._state)):
+            self._keep(self._arrangement.kept)
+
+    def _keep(self, values: Mapping[str, str]) -> str:
+        """Remember something for the next start; returns why that failed, or ""."""
+        return memory.save(self._state, {**memory.load(self._state), **values})
+
     def choose_theme(self, name: str) -> None:
         """Use a theme from now on."""
         self.theme = name
-        said = memory.save(self._state, {**memory.load(self._state), "theme": name})
+        said = self._keep({"theme": name})
         self.tell(said or "Theme: " + name, "warning" if said else "information")
 
     def action_rate(self, direction: int) -> None:

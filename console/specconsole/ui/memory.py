@@ -1,4 +1,4 @@
-"""What the screen remembers from one start to the next: the theme. A file that cannot be read or written is no error."""
+"""What the screen remembers from one start to the next: theme, pane, whether it is zoomed. A file that cannot be read or written is no error."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from textual import events
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.reactive import var
@@ -18,16 +18,20 @@ from specconsole.history.entry import Load
 from specconsole.load.timeline import LoadTimeline
 from specconsole.service.unit import Unit
 from specconsole.ui import keys
+from specconsole.ui.arrangement import Arrangement
 from specconsole.ui.engine_rows import wanted
 from specconsole.ui.layout import plan
 from specconsole.ui.load_rows import wanted as load_wanted
 from specconsole.ui.loading import Loading
+from specconsole.ui.local_time import LocalTime
+from specconsole.ui.log_reading import LogReading
 from specconsole.ui.screens.logging import LoggingScreen
 from specconsole.ui.unit_word import StateWord
 from specconsole.ui.widgets.engine import EnginePane
 from specconsole.ui.widgets.footer import Footer
 from specconsole.ui.widgets.gpus import GpusPane
 from specconsole.ui.widgets.load import LoadPane, beside, leads, led
+from specconsole.ui.widgets.pane import Pane
 from specconsole.ui.widgets.rows import Covered
 from specconsole.ui.widgets.units import UnitsPane
 
@@ -43,6 +47,8 @@ class DashboardScreen(LoggingScreen, inherit_bindings=False):
     BINDINGS: ClassVar = keys.bindings(keys.Place.DASHBOARD, keys.Place.MAIN)
     AUTO_FOCUS = "LogPane"
 
+    zoomed: var[bool] = var(False, bindings=True)
+    """The pane in focus has the whole screen."""
     fleet: var[Fleet | None] = var(None)
     """The newest sample of the host."""
     history: var[Mapping[str, Trend]] = var({})
@@ -68,6 +74,10 @@ class DashboardScreen(LoggingScreen, inherit_bindings=False):
     starts: var[tuple[Loading, ...]] = var(())
     """The starts of all units that run, and of those that ended since the console came."""
 
+    def __init__(self, stamp: LocalTime, reading: LogReading, arrangement: Arrangement) -> None:
+        super().__init__(stamp, reading)
+        self._arrangement = arrangement
+
     def compose(self) -> ComposeResult:
         """Header, panes, footer."""
         me = DashboardScreen
@@ -90,6 +100,9 @@ class DashboardScreen(LoggingScreen, inherit_bindings=False):
             self.watch(self, name, self._choose)
         self.watch(self, "engine", self._lay_out)
         self.watch(self, "starts", self._lay_out)
+        self.zoomed = self._arrangement.zoomed
+        self.watch(self, "zoomed", self._lay_out, init=False)
+        self._pane().focus()
 
     def on_resize(self, _event: events.Resize) -> None:
         """Lay out for the new size."""
@@ -109,6 +122,45 @@ class DashboardScreen(LoggingScreen, inherit_bindings=False):
         units.styles.width = "1fr" if shares.stacked else shares.units_width
         for pane in (LoadPane, EnginePane):
             self.query_one(pane).styles.height = shares.engine_height
+        self._zoom()
+
+    def _zoom(self) -> None:
+        """Leave room for none but the pane that has the whole screen; the others keep their place in the order of focus."""
+        whole = self._pane() if self.zoomed else None
+        self.set_class(self.zoomed, "-zoomed")
+        for pane in self.query(Pane):
+            pane.set_class(whole is not None and pane is not whole, "-aside")
+        top = self.query_one("#top")
+        top.set_class(whole is not None and whole.parent is not top, "-aside")
+        if whole is not None:
+            whole.styles.width = whole.styles.height = top.styles.height = "1fr"
+
+    def _pane(self) -> Pane:
+        """The pane that the user is in; load and engine share one place."""
+        here = [pane for pane in self.query(Pane) if pane.display and self._arrangement.holds(pane.NAME)]
+        return here[0] if here else self.log_pane
+
+    @on(events.DescendantFocus)
+    def _focus_moved(self, event: events.DescendantFocus) -> None:
+        pane = next((node for node in event.widget.ancestors_with_self if isinstance(node, Pane)), None)
+        if pane is not None and not self._arrangement.holds(pane.NAME):
+            self._arrangement.pane = pane.NAME
+            if self.zoomed:
+                self._lay_out()
+
+    def action_zoom(self) -> None:
+        """Give the pane in focus the whole screen, or show all panes again."""
+        self.zoomed = self._arrangement.zoomed = not self.zoomed
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """All panes can be shown again only while one has the whole screen and the log has nothing to clear."""
+        if action == "unzoom":
+            return self.zoomed and not super().check_action("log_clear", ())
+        return super().check_action(action, parameters)
+
+    def action_unzoom(self) -> None:
+        """Show all panes again."""
+        self.action_zoom()
 
     def _load_rows(self) -> int:
         """Rows that the load pane would fill; 0 while the engine stands there."""
