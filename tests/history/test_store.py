@@ -156,6 +156,31 @@ async def test_a_folder_that_cannot_be_written_is_said_once(tmp_path: Path) -> N
     await memory.close()
 
 
+def test_a_run_is_kept_once(path: Path) -> None:
+    store = Store(path)
+    first = store.put_run(RUN)
+    assert store.put_run(replace(RUN, summary={})) == first
+    assert store.put_run(replace(RUN, started=2001.0)) != first
+    assert store.totals() == {"loads": 0, "swaps": 0, "runs": 2}
+    store.close()
+
+
+def test_runs_that_an_older_version_kept_twice_become_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("specconsole.history.store.STEPS", STEPS[:3])
+    Store(path).close()
+    db = sqlite3.connect(path)
+    rows = [(1, '{"number": 3}'), (2, '{"number": 3}'), (3, '{"number": 4}'), (4, "{}")]
+    with db:
+        db.executemany(
+            "INSERT INTO runs (id, host, unit, started, summary, body) VALUES (?, 'h', 'u', 5.0, ?, x'00')", rows
+        )
+    db.close()
+    monkeypatch.setattr("specconsole.history.store.STEPS", STEPS)
+    store = Store(path)
+    assert [run.id for run in store.runs()] == [4, 3, 1]
+    store.close()
+
+
 def test_equal_environments_have_equal_names() -> None:
     assert digest({"a": 1, "b": [2]}) == digest(json.loads('{"b": [2], "a": 1}'))
     assert digest({"a": 1}) != digest({"a": 2})

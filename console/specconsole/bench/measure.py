@@ -10,7 +10,7 @@ from typing import Any
 
 from specconsole.bench.acceptance import acceptance
 from specconsole.bench.book import Progress
-from specconsole.bench.check import jit_stalls
+from specconsole.bench.check import Level, check, jit_stalls
 from specconsole.bench.evidence import jit_lines, of_unit
 from specconsole.bench.execute import execute
 from specconsole.bench.run import BenchRun, Identity
@@ -127,10 +127,13 @@ def entry(run: BenchRun) -> Run:
         "concurrency": run.spec.concurrency,
         "temperature": run.spec.temperature,
         "prompts": run.spec.prompt_set,
+        "max_tokens": run.spec.max_tokens,
+        "api": run.spec.api,
         "model": run.identity.model,
         "version": run.identity.version,
         "arm": run.identity.arm,
         "why": run.why,
+        "wrong": sum(remark.level is Level.WRONG for remark in check(run)) or None,
         "number": run.number,
     }
     return Run(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from specconsole import paths
+from specconsole.history import file
 from specconsole.history.entry import Load, Run, Swap
 from specconsole.history.store import HistoryUnavailable, Store
 
@@ -76,6 +77,18 @@ class Memory:
     async def run(self, number: int) -> Run | None:
         """One run whole; None when there is none of that id."""
         return await self._call(lambda store: store.run(number), None)
+
+    async def totals(self) -> dict[str, int]:
+        """How many loads, swaps and runs there are; {} when the file cannot be used."""
+        return await self._call(lambda store: store.totals(), {})
+
+    async def export(self, path: Path, mask: Callable[[object], object], host: str | None, unit: str | None) -> int:
+        """Write what is remembered to a new file, as `history.file.save`; returns how many records that are."""
+        return await self._call(lambda store: file.save(store, path, mask, host, unit), 0)
+
+    async def merge(self, path: Path, check: Callable[[Run], None]) -> file.Merged:
+        """Take in a file of another machine, as `history.file.merge`."""
+        return await self._call(lambda store: file.merge(store, path, check), file.Merged({}, 0))
 
     async def close(self) -> None:
         """Close the file."""

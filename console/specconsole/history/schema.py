@@ -60,4 +60,10 @@ STEPS: tuple[str, ...] = (
     );
     CREATE INDEX swaps_by_time ON swaps (host, unit, started)
     """,
+    """
+    ALTER TABLE runs ADD COLUMN number INTEGER NOT NULL DEFAULT 0;
+    UPDATE runs SET number = coalesce(json_extract(summary, '$.number'), 0);
+    DELETE FROM runs WHERE id NOT IN (SELECT min(id) FROM runs GROUP BY host, unit, invocation, started, number);
+    CREATE UNIQUE INDEX runs_once ON runs (host, unit, invocation, started, number)
+    """,
 )

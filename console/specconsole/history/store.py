@@ -133,16 +133,21 @@ class Store:
         return tuple(_swap(row) for row in rows)
 
     def put_run(self, run: Run) -> int:
-        """Remember a run; returns its id."""
+        """Remember a run; returns its id. The same one (its start, its number in it, its moment) is kept once, as it was first."""
         values: dict[str, Any] = {
             name: getattr(run, name) for name in ("host", "unit", "invocation", "started", "label")
         }
         values |= _environment(run.fingerprint)
+        number = run.summary.get("number")
+        values["number"] = number if isinstance(number, int) else 0
         values["summary"] = _json(run.summary)
         values["body"] = zlib.compress(_json(run.body).encode(), 6)
         names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
-        sql = f"INSERT INTO runs ({names}) VALUES ({marks}) RETURNING id"  # noqa: S608  names are ours
-        return int(self._guard(lambda: self._db.execute(sql, values).fetchall())[0]["id"])
+        once = "host = :host AND unit = :unit AND invocation = :invocation AND started = :started AND number = :number"
+        sql = f"INSERT INTO runs ({names}) VALUES ({marks}) ON CONFLICT DO NOTHING"  # noqa: S608  names are ours
+        self._guard(lambda: self._db.execute(sql, values))
+        found = self._guard(lambda: self._db.execute(f"SELECT id FROM runs WHERE {once}", values).fetchall())  # noqa: S608
+        return int(found[0]["id"])
 
     def runs(self, host: str | None = None, unit: str | None = None, limit: int = 100) -> tuple[Run, ...]:
         """The latest runs, newest first, without their bodies."""
@@ -158,6 +163,17 @@ class Store:
             return _run(rows[0], json.loads(zlib.decompress(rows[0]["body"]))) if rows else None
 
         return self._guard(read)
+
+    def totals(self) -> dict[str, int]:
+        """How many loads, swaps and runs there are."""
+
+        def count() -> dict[str, int]:
+            return {
+                name: int(self._db.execute(f"SELECT count(*) FROM {name}").fetchone()[0])  # noqa: S608  names are ours
+                for name in ("loads", "swaps", "runs")
+            }
+
+        return self._guard(count)
 
     def _select(self, columns: str, table: str, host: str | None, unit: str | None, limit: int) -> list[sqlite3.Row]:
         sql = (

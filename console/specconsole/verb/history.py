@@ -1,10 +1,12 @@
-"""`specconsole history loads|runs|swaps`: what this machine remembers; no host is asked."""
+"""`specconsole history …`: what this machine remembers, how a unit went over time, and all of it to and from a file."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from specconsole import text
 from specconsole.errors import UsageError
@@ -13,10 +15,26 @@ from specconsole.history.memory import Memory
 from specconsole.verb import output
 from specconsole.verb.session import drive
 
+if TYPE_CHECKING:
+    from specconsole.bench.trend import Trend
+
+REGRESSION = 1
+LISTS = ("loads", "runs", "swaps")
+WANTED: Mapping[str, tuple[str, ...]] = {"trend": ("HOST", "UNIT"), "export": ("FILE",), "import": ("FILE",)}
+"""What stands behind each other word."""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("kind", choices=("loads", "runs", "swaps"), help="starts of units, benchmark runs, or swaps")
+    parser.description = (
+        "What this machine remembers; no host is asked. `history loads`, `runs` and `swaps` list. `history trend HOST UNIT`"
+        " lays the starts of a unit beside one another: an acceptance length that fell by 10 % is a regression even while"
+        " the unit is still faster. `history export FILE` writes all of it to a new file, secrets masked (packed where the"
+        " name ends in .gz); `history import FILE` takes in such a file of another machine, and the same records once."
+    )
+    parser.epilog = "Exit code: 0; of trend 1 where something got worse."
+    parser.add_argument("kind", choices=(*LISTS, *WANTED), help="what to list, or what to do")
+    parser.add_argument("rest", nargs="*", metavar="ARG", help="HOST UNIT of trend, FILE of export and import")
     parser.add_argument("--host", metavar="NAME", help="only of this host, by its own name")
     parser.add_argument("--unit", metavar="UNIT", help="only of this unit")
     parser.add_argument(
@@ -26,25 +44,40 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """List what is remembered."""
+    """Do what was asked."""
+    wanted = WANTED.get(args.kind, ())
+    if len(args.rest) != len(wanted):
+        raise UsageError(f"`history {' '.join((args.kind, *wanted))}` takes {_count(len(wanted))} behind {args.kind}.")
     if args.limit < 1:
         raise UsageError(f"-n {args.limit} is out of range.", hint="It takes 1 or more.")
     return drive(_run(args))
 
 
+def _count(number: int) -> str:
+    return ("nothing", "one argument", "two arguments")[number]
+
+
 async def _run(args: argparse.Namespace) -> int:
+    does: Mapping[str, Callable[[argparse.Namespace, Memory], Awaitable[int]]] = {
+        "trend": _trend,
+        "export": _export,
+        "import": _import,
+    }
     memory = Memory()
     try:
-        wanted = (args.host, _key(args.unit), args.limit)
-        found: Sequence[Load] | Sequence[Run] | Sequence[Swap]
-        if args.kind == "swaps":
-            found = await memory.swaps(*wanted)
-        else:
-            found = await (memory.loads(*wanted) if args.kind == "loads" else memory.runs(*wanted))
+        return await does.get(args.kind, _list)(args, memory)
     finally:
         await memory.close()
-    if memory.trouble:
-        raise memory.trouble
+
+
+async def _list(args: argparse.Namespace, memory: Memory) -> int:
+    wanted = (args.host, _key(args.unit), args.limit)
+    found: Sequence[Load] | Sequence[Run] | Sequence[Swap]
+    if args.kind == "swaps":
+        found = await memory.swaps(*wanted)
+    else:
+        found = await (memory.loads(*wanted) if args.kind == "loads" else memory.runs(*wanted))
+    _usable(memory)
     if args.json:
         output.write_json({args.kind: found})
     elif not found:
@@ -53,6 +86,98 @@ async def _run(args: argparse.Namespace) -> int:
     else:
         output.write_text(table(found))
     return 0
+
+
+async def _trend(args: argparse.Namespace, memory: Memory) -> int:
+    from specconsole.bench.trend import trends
+
+    host, unit = args.rest[0].rpartition("@")[2], _key(args.rest[1])
+    runs, loads = await memory.runs(host, unit, 1000), await memory.loads(host, unit, 1000)
+    _usable(memory)
+    found = trends(runs, loads)
+    if not found:
+        raise UsageError(
+            f"Nothing is remembered of {unit} on {host}.", hint="`specconsole history runs` shows hosts and units."
+        )
+    if args.json:
+        output.write_json({"host": host, "unit": unit, "trends": [_facts(one) for one in found]})
+    else:
+        for one in found:
+            _write_trend(one)
+    return REGRESSION if any(one.regressions for one in found) else 0
+
+
+def _facts(one: Trend) -> dict[str, object]:
+    from specconsole.bench.trend import sentences
+
+    courses = {
+        course.key: {
+            "points": course.points,
+            "usual": course.usual,
+            "change": course.change,
+            "drift": course.drift.value,
+        }
+        for course in one.courses
+    }
+    return {"asked": one.asked, "courses": courses, "changed": one.changed, "sentences": list(sentences(one))}
+
+
+def _write_trend(one: Trend) -> None:
+    from specconsole.bench.trend import sentences
+    from specconsole.bench.trend_words import FORMS
+
+    output.write_text(one.asked)
+    times = sorted({point.at for course in one.courses for point in course.points})
+    header = ("start", *(FORMS[course.key].head for course in one.courses))
+    by_time = [{point.at: point.value for point in course.points} for course in one.courses]
+    rows = [
+        (_when(at), *(FORMS[c.key].shown(found.get(at)) for c, found in zip(one.courses, by_time, strict=True)))
+        for at in times
+    ]
+    usual = ("usual", *(FORMS[course.key].shown(course.usual) for course in one.courses))
+    drift = ("newest", *(course.drift.value for course in one.courses))
+    output.write_text(output.table(header, [*rows, usual, drift], right=range(1, len(header))))
+    for line in sentences(one):
+        output.write_text(line)
+    output.write_text()
+
+
+async def _export(args: argparse.Namespace, memory: Memory) -> int:
+    from specconsole.logs.redact import mask_value
+
+    path = Path(args.rest[0])
+    count = await memory.export(path, mask_value, args.host, _key(args.unit))
+    _usable(memory)
+    if args.json:
+        output.write_json({"file": path, "records": count})
+    else:
+        output.write_text(f"{path} holds {count:,} records, readable by you alone.")
+    return 0
+
+
+async def _import(args: argparse.Namespace, memory: Memory) -> int:
+    from specconsole.bench.run import BenchRun
+
+    if args.host or args.unit:
+        raise UsageError("A file is imported whole.", hint="--host and --unit choose what `history export` writes.")
+    path = Path(args.rest[0])
+
+    def check(run: Run) -> None:
+        BenchRun.from_json(run.body)
+
+    merged = await memory.merge(path, check)
+    _usable(memory)
+    if args.json:
+        output.write_json({"file": path, "read": merged.read, "new": merged.new})
+    else:
+        news = ", ".join(f"{count} {name}" for name, count in merged.new.items())
+        output.write_text(f"{path}: {merged.read:,} records; new here: {news}.")
+    return 0
+
+
+def _usable(memory: Memory) -> None:
+    if memory.trouble:
+        raise memory.trouble
 
 
 def _key(unit: str | None) -> str | None:
@@ -86,6 +211,8 @@ def _load(load: Load) -> tuple[str, ...]:
 
 
 def _run_row(item: Run) -> tuple[str, ...]:
+    from specconsole.bench.trend import figure
+
     summary = item.summary
     return (
         text.number(item.id),
@@ -93,10 +220,10 @@ def _run_row(item: Run) -> tuple[str, ...]:
         item.host,
         item.unit,
         item.label,
-        text.milliseconds(summary.get("tpot_s")),
-        text.number(summary.get("tau"), 2),
-        text.percent(summary.get("acceptance_rate"), 1),
-        text.number(summary.get("requests")),
+        text.milliseconds(figure(summary, "tpot_s")),
+        text.number(figure(summary, "tau"), 2),
+        text.percent(figure(summary, "acceptance_rate"), 1),
+        text.number(figure(summary, "requests")),
     )
 
 

@@ -1,0 +1,126 @@
+"""The history written to a file and taken in from one: private, whole or not at all, the same records once."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from specconsole.errors import UsageError
+from specconsole.history import exchange
+from specconsole.history.entry import Load, Run, Swap
+from specconsole.history.store import Store
+from specconsole.text import reason
+
+MOST_BYTES = 4 << 30
+"""Of a file, unpacked: what grows beyond it is refused."""
+_ALL = -1
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What a file brought."""
+
+    new: Mapping[str, int]
+    """How many loads, swaps and runs were not known before."""
+    read: int
+    """How many records the file holds."""
+
+
+def save(
+    store: Store, path: Path, mask: Callable[[object], object], host: str | None = None, unit: str | None = None
+) -> int:
+    """Write all that is remembered (of a host, of a unit) to a new file, packed where its name ends in .gz.
+
+    Raises:
+        UsageError: the file exists, or cannot be written.
+        HistoryUnavailable: the history cannot be read.
+    """
+    entries = _entries(store, host, unit)
+    count = 0
+    try:
+        # Other users must not read what units were started with, and no file of the user's is written over.
+        out = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError as error:
+        raise UsageError(f"{path} exists already.", hint="Give the name of a new file.") from error
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written.", f"{reason(error)}.") from error
+    try:
+        with os.fdopen(out, "wb") as plain, _packed(path, plain) as file:
+            for line in exchange.write(entries, mask):
+                file.write(line.encode() + b"\n")
+                count += 1
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise UsageError(f"{path} cannot be written.", f"{reason(error)}.") from error
+    return count - 1  # the head
+
+
+def _packed(path: Path, plain: BinaryIO) -> BinaryIO:
+    return cast(BinaryIO, gzip.GzipFile(fileobj=plain, mode="wb")) if path.suffix == ".gz" else plain
+
+
+def _entries(store: Store, host: str | None, unit: str | None) -> Iterator[exchange.Entry]:
+    yield from store.loads(host, unit, _ALL)
+    yield from store.swaps(host, unit, _ALL)
+    for short in store.runs(host, unit, _ALL):
+        whole = store.run(short.id) if short.id is not None else None
+        if whole is not None:
+            yield whole
+
+
+def merge(store: Store, path: Path, check: Callable[[Run], None]) -> Merged:
+    """Take in a file that `save` wrote; nothing of it unless all of it can be read.
+
+    `check` raises UsageError for a run whose body is none. What is known already stays one record; of a start that two
+    machines saw, each stage stays that one of them saw.
+
+    Raises:
+        UsageError: the file cannot be read or is none of ours; the text names the line.
+        HistoryUnavailable: the history cannot be written.
+    """
+    read = 0
+    for entry in _read(path):
+        if isinstance(entry, Run):
+            check(entry)
+        read += 1
+    before = store.totals()
+    for entry in _read(path):
+        _put(store, entry)
+    after = store.totals()
+    return Merged({name: after[name] - before[name] for name in after}, read)
+
+
+def _put(store: Store, entry: exchange.Entry) -> None:
+    if isinstance(entry, Load):
+        store.put_load(entry)
+    elif isinstance(entry, Swap):
+        store.put_swap(entry)
+    else:
+        store.put_run(entry)
+
+
+def _read(path: Path) -> Iterator[exchange.Entry]:
+    try:
+        with path.open("rb") as plain:
+            packed = plain.read(2) == b"\x1f\x8b"
+            plain.seek(0)
+            file = cast(BinaryIO, gzip.GzipFile(fileobj=plain, mode="rb")) if packed else plain
+            with closing(exchange.read(_lines(file))) as entries:
+                yield from entries
+    except (OSError, EOFError, zlib.error) as error:
+        raise UsageError(f"{path} cannot be read.", f"{reason(error)}.") from error
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    left = MOST_BYTES
+    while line := file.readline(exchange.LONGEST_LINE + 2):
+        left -= len(line)
+        if left < 0:
+            raise UsageError(f"The file holds more than {MOST_BYTES >> 30} GiB.")
+        yield line

@@ -1,0 +1,85 @@
+"""`specconsole history`: trends, and the file between machines."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.bench.test_compare import of_start, spec
+
+from specconsole import cli
+from specconsole.bench.measure import entry
+from specconsole.history.memory import Memory
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path
+
+
+def remember(*lengths: int) -> None:
+    """A run of several starts, which accepted so many of 12 tokens at the first position."""
+
+    async def put() -> None:
+        memory = Memory()
+        for place, accepted in enumerate(lengths):
+            run = of_start(spec(24, 24, drafts=(accepted, accepted, 0)), str(place))
+            await memory.put_run(entry(replace(run, started=1000.0 + place)))
+        await memory.close()
+
+    asyncio.run(put())
+
+
+def test_a_trend_tells_a_regression(capsys: pytest.CaptureFixture[str]) -> None:
+    remember(8, 8, 4)
+    assert cli.main(["history", "trend", "gpu-1", "vllm-spec"]) == 1
+    out = capsys.readouterr().out
+    assert "Regression: an acceptance length 33 % below what is usual here" in out
+    assert "usual" in out
+    assert cli.main(["history", "trend", "root@gpu-1", "vllm-spec", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    course = found["trends"][0]["courses"]["acceptance_length"]
+    assert (course["drift"], len(course["points"])) == ("worse", 3)
+    assert course["change"] == pytest.approx(-1 / 3)
+
+
+def test_a_steady_unit_is_fine_and_an_unknown_one_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    remember(8, 8)
+    assert cli.main(["history", "trend", "gpu-1", "vllm-spec"]) == 0
+    assert cli.main(["history", "trend", "gpu-2", "vllm-spec"]) == 2
+    assert "Nothing is remembered of vllm-spec.service on gpu-2" in capsys.readouterr().err
+
+
+def test_a_history_goes_to_another_machine(
+    state: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(8, 8)
+    path = str(state / "out.gz")
+    assert cli.main(["history", "export", path]) == 0
+    assert "holds 2 records" in capsys.readouterr().out
+    monkeypatch.setenv("XDG_STATE_HOME", str(state / "other"))
+    assert cli.main(["history", "import", path, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["new"] == {"loads": 0, "swaps": 0, "runs": 2}
+    assert cli.main(["history", "import", path]) == 0
+    assert "new here: 0 loads, 0 swaps, 0 runs" in capsys.readouterr().out
+    assert cli.main(["compare", "1", "2"]) == 0
+
+
+@pytest.mark.parametrize(
+    "words", [["trend", "a"], ["export"], ["import", "a", "b"], ["loads", "x"], ["import", "nowhere"], ["import", "x", "--host", "h"]]
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["history", *words]) == 2
+    assert capsys.readouterr().err.startswith("specconsole: ")
+
+
+def test_a_run_that_is_none_is_not_imported(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = state / "bad"
+    run = {"kind": "run", "host": "h", "unit": "u", "started": 1, "label": "", "summary": {}, "body": {"format": 1}}
+    path.write_text(json.dumps({"specconsole_history": 1}) + "\n" + json.dumps(run))
+    assert cli.main(["history", "import", str(path)]) == 2
+    assert "damaged" in capsys.readouterr().err
