@@ -127,6 +127,20 @@ def _as_words(value: Any) -> list[str]:
 def speculation(arguments: Arguments) -> Speculation | None:
     """The speculative configuration that the options give; None for none."""
     config, written = _config(arguments)
+    return _speculation(config, " ".join(written)) if written and config is not None else None
+
+
+def speculative_config(arguments: Arguments) -> dict[str, Any] | None:
+    """The keys of the speculative configuration, short flags and those of old releases included; None for none.
+
+    A method that cannot be read is `UNKNOWN`.
+    """
+    config, written = _config(arguments)
+    return config if written else None
+
+
+def _config(arguments: Arguments) -> tuple[dict[str, Any], list[str]]:
+    config, written = _modern(arguments)
     for flag, key in _NEW.items():
         if arguments.has(flag):
             config[key] = arguments.text(flag)
@@ -137,10 +151,11 @@ def speculation(arguments: Arguments) -> Speculation | None:
     if arguments.has("speculative-model"):
         config["model"] = arguments.text("speculative-model")
         config["num_speculative_tokens"] = arguments.text("num-speculative-tokens")
-    return _speculation(config, " ".join(written)) if written and config is not None else None
+    return config, written
 
 
-def _config(arguments: Arguments) -> tuple[dict[str, Any], list[str]]:
+def _modern(arguments: Arguments) -> tuple[dict[str, Any], list[str]]:
+    """What --speculative-config and its dotted keys say."""
     config: dict[str, Any] = {}
     written: list[str] = []
     if arguments.has("speculative-config"):
