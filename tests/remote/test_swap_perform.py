@@ -154,7 +154,7 @@ def posted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: Host, *events:
         record.write(event, **values)
     monkeypatch.setattr(swap_post, "PATH", str(path))
     monkeypatch.setattr(swap_post, "RUN", str(run))
-    monkeypatch.setattr(swap_post, "Systemd", lambda: Systemd(host))
+    monkeypatch.setattr(swap_post, "Systemd", lambda _: Systemd(host))
     assert swap_post.main({"id": "abc"}) == 0
     assert not (run / "abc").exists()
     story = Story()

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import time
 from typing import Any, Callable, Dict, List, Sequence
 
 from specconsole.remote import swap_rule, swap_step, swap_verify, swap_watch
 from specconsole.remote.swap_record import PATH, RUN, Record
 from specconsole.remote.swap_run import Foreign, Run, Stale, StepFailed, command
 from specconsole.remote.swap_unit import Ref, SystemctlFailed
+from specconsole.remote.swap_world import World
 
 STEPS: Dict[str, Callable[[Run], None]] = {
     "preflight": swap_step.preflight,
@@ -71,10 +71,9 @@ def _hold(run: Run, name: str) -> None:
     if where.get("step") != name or bool(where.get("back")) != run.story.back:
         return
     path = os.path.join(run.folder, "held")
-    with open(path, "w"):
-        pass
-    while os.path.exists(path):
-        time.sleep(0.05)
+    run.world.put(path, b"")
+    while run.world.size(path) >= 0:
+        run.world.sleep(0.05)
     if where.get("fail"):
         raise StepFailed(str(where["fail"]))
     if name != "commit":
@@ -151,19 +150,22 @@ def _ways_out(run: Run) -> List[str]:
 
 def main(arguments: Dict[str, Any]) -> int:
     """Run the swap that lies ready in its folder; 0: committed or rolled back, 1: look at the record."""
+    return swap(arguments, World())
+
+
+def swap(arguments: Dict[str, Any], world: World) -> int:
+    """As `main`, in a world."""
     folder = os.path.join(RUN, str(arguments["id"]))
-    with open(os.path.join(folder, "plan")) as file:
-        plan = json.load(file)
-    record = Record(str(arguments["id"]), PATH, os.path.join(folder, "record"))
-    run = Run(plan, record, folder, _key(folder))
+    plan = json.loads(world.read(os.path.join(folder, "plan")))
+    record = Record(str(arguments["id"]), PATH, os.path.join(folder, "record"), ground=world)
+    run = Run(plan, record, folder, _key(folder, world), world=world)
     outcome = perform(run)
     return 0 if outcome in ("committed", "rolled_back", "unchanged") else 1
 
 
-def _key(folder: str) -> str:
+def _key(folder: str, world: World) -> str:
     """The API key: in a file of root's alone, in memory (tmpfs), gone with the folder; never in an argv or the record."""
     try:
-        with open(os.path.join(folder, "key")) as file:
-            return file.read().strip()
+        return world.read(os.path.join(folder, "key")).decode().strip()
     except OSError:
         return ""

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import sys
-import time
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from specconsole.remote.loader import own_blob
-from specconsole.remote.swap_record import RUN, boot_id
-from specconsole.remote.swap_unit import call
+from specconsole.remote.swap_record import RUN
+from specconsole.remote.swap_world import World
 
 UNIT = "specconsole-swap"
+Call = Callable[..., Tuple[int, str, str]]
 STALE_S = 24 * 3600.0
 BEGIN_S = 20.0
 STOP_S = 15 * 60
@@ -35,78 +32,60 @@ space["run"](sources, packed, sys.argv[1], {{"id": sys.argv[2]}})
 
 def main(arguments: Dict[str, Any]) -> int:
     """Begin what the plan says; prints {"began": id} or {"refused": why, "running": id or null}."""
-    ident = str(arguments["id"])
-    first = sys.stdin.readline()
-    key = str((json.loads(first) if first.strip() else {}).get("key") or "")
-    why = _not_now(arguments)
-    if why:
-        return answer(refused=why, running=None)
-    try:
-        folder = lay(ident, arguments["plan"], key)
-    except OSError as error:
-        return answer(refused="%s: %s" % (error.filename or RUN, error.strerror or error), running=None)
-    status, _, err = call(unit_argv(ident, folder), BEGIN_S, None)
-    if status == 0:
-        return answer(began=ident)
-    shutil.rmtree(folder, ignore_errors=True)
-    lines = err.strip().splitlines() or ["systemd-run ended with status %d" % status]
-    return answer(refused=lines[-1], running=running())
+    return begin(arguments, World())
 
 
-def answer(**values: Any) -> int:
-    """Print the one line."""
-    sys.stdout.write(json.dumps(values) + "\n")
-    sys.stdout.flush()
+def begin(arguments: Dict[str, Any], world: World) -> int:
+    """As `main`, in a world."""
+    world.tell(**_begun(str(arguments["id"]), arguments["plan"], world))
     return 0
 
 
-def _not_now(arguments: Dict[str, Any]) -> Optional[str]:
+def _begun(ident: str, plan: Dict[str, Any], world: World) -> Dict[str, Any]:
+    first = world.hear()
+    key = str((json.loads(first) if first.strip() else {}).get("key") or "")
+    why = _not_now(plan, world)
+    if why:
+        return {"refused": why, "running": None}
+    try:
+        folder = lay(ident, plan, key, world)
+    except OSError as error:
+        return {"refused": "%s: %s" % (error.filename or RUN, error.strerror or error), "running": None}
+    status, _, err = world.call(unit_argv(ident, folder, world.program()[0]), BEGIN_S, None)
+    if status == 0:
+        return {"began": ident}
+    world.clear(folder)
+    lines = err.strip().splitlines() or ["systemd-run ended with status %d" % status]
+    return {"refused": lines[-1], "running": running(world.call)}
+
+
+def _not_now(plan: Dict[str, Any], world: World) -> Optional[str]:
     """Why nothing may be begun: the host was rebooted since the plan was made, or we are not root."""
-    if os.geteuid() != 0:
+    if not world.is_root():
         return "this login has no rights to swap units"
-    boot = arguments["plan"].get("boot")
-    if boot and boot.replace("-", "") != boot_id():
+    boot = plan.get("boot")
+    if boot and boot.replace("-", "") != world.boot_id():
         return "the host was rebooted since the plan was made (stale)"
     return None
 
 
-def lay(ident: str, plan: Dict[str, Any], key: str = "") -> str:
+def lay(ident: str, plan: Dict[str, Any], key: str, world: World) -> str:
     """Make the folder of a swap; raises OSError. Folders of swaps long dead are taken away."""
-    os.makedirs(RUN, 0o700, exist_ok=True)
-    sweep()
     folder = os.path.join(RUN, ident)
-    os.mkdir(folder, 0o700)
-    for name, data in (
-        ("programs", own_blob()),
-        ("run.py", _START.format(folder=folder).encode()),
-        ("plan", json.dumps(plan).encode()),
-        ("key", key.encode()),
-    ):
-        fd = os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            if os.write(fd, data) != len(data):
-                raise OSError(28, "No space left on device", folder)
-        finally:
-            os.close(fd)
+    files = {
+        "programs": world.program()[1],
+        "run.py": _START.format(folder=folder).encode(),
+        "plan": json.dumps(plan).encode(),
+        "key": key.encode(),
+    }
+    world.lay(folder, files.items())
+    world.sweep(RUN, STALE_S)
     return folder
 
 
-def sweep(now: Optional[float] = None) -> None:
-    """Take away folders that nobody has touched for a day, unless something runs from them."""
-    at = time.time() if now is None else now
-    for name in os.listdir(RUN):
-        folder = os.path.join(RUN, name)
-        try:
-            newest = max(os.lstat(os.path.join(folder, one)).st_mtime for one in [".", *os.listdir(folder)])
-        except (OSError, ValueError):
-            continue
-        if at - newest > STALE_S:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def unit_argv(ident: str, folder: str) -> List[str]:
+def unit_argv(ident: str, folder: str, python: str) -> List[str]:
     """The systemd-run that starts the runner: no secret in it, and nothing that systemd would have to quote twice."""
-    program = [sys.executable, "-I", "-S", "-B", folder + "/run.py"]
+    program = [python, "-I", "-S", "-B", folder + "/run.py"]
     post = " ".join([*program, "swap_post", ident])
     return [
         "systemd-run",
@@ -124,16 +103,16 @@ def unit_argv(ident: str, folder: str) -> List[str]:
     ]
 
 
-def running(run: Any = call) -> Optional[str]:
+def running(call: Call) -> Optional[str]:
     """The id of the swap that runs now; None: none does."""
-    ident, active = unit_now(run)
+    ident, active = unit_now(call)
     return ident if active else None
 
 
-def unit_now(run: Any = call) -> Tuple[Optional[str], bool]:
+def unit_now(call: Call) -> Tuple[Optional[str], bool]:
     """The id of the swap whose unit systemd has loaded, and whether it, or its ExecStopPost, still runs."""
     argv = ["systemctl", "show", "--property=ActiveState,Description", UNIT + ".service"]
-    pairs = (line.partition("=") for line in str(run(argv, 10.0, None)[1]).splitlines())
+    pairs = (line.partition("=") for line in call(argv, 10.0, None)[1].splitlines())
     said = {name: value for name, _, value in pairs}
     words = said.get("Description", "").split("specconsole: swap ")
     return (words[1] if len(words) == 2 else None), said.get("ActiveState") in ("active", "activating", "deactivating")

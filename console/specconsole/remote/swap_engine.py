@@ -7,7 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from specconsole.remote.drive_http import Target, get, post
+from specconsole.remote.drive_http import Target
+from specconsole.remote.swap_world import World
 
 ANSWER_S = 5.0
 TOKEN_S = 180.0
@@ -23,13 +24,14 @@ _OFF = "speculative_config=None"
 class Engine:
     """One server on this host; the key is never told."""
 
-    def __init__(self, endpoint: Dict[str, Any], key: str = "") -> None:
+    def __init__(self, world: World, endpoint: Dict[str, Any], key: str = "") -> None:
+        self.world = world
         self.target = Target(endpoint, key)
 
     def requests(self) -> Tuple[Optional[int], str]:
         """Requests that run or wait, and why that is not known; a server that nobody listens for has none."""
         try:
-            status, body = get(self.target, "/metrics", ANSWER_S)
+            status, body = self.world.get(self.target, "/metrics", ANSWER_S)
         except ConnectionRefusedError:
             return 0, "nothing listens"
         except FileNotFoundError:
@@ -46,12 +48,12 @@ class Engine:
     def answering(self, served: Sequence[str]) -> Tuple[str, str, List[str]]:
         """How the server is: refused, starting, answering, dead or wrong; the reason; the models that it lists."""
         try:
-            status, body = get(self.target, "/health", ANSWER_S)
+            status, body = self.world.get(self.target, "/health", ANSWER_S)
             if status >= 500:
                 return "dead", "/health answers %d" % status, []
             if status != 200:
                 return "wrong", "/health answers %d: this does not look like vLLM" % status, []
-            status, body = get(self.target, "/v1/models", ANSWER_S)
+            status, body = self.world.get(self.target, "/v1/models", ANSWER_S)
         except (ConnectionRefusedError, FileNotFoundError):
             return "refused", "nothing listens", []
         except (OSError, ValueError) as error:
@@ -85,7 +87,7 @@ class Engine:
         return tokens >= 1, "" if tokens >= 1 else "it answered without a token"
 
     def _post(self, path: str, body: Dict[str, Any]) -> Tuple[int, Dict[str, Any]]:
-        status, data = post(self.target, path, json.dumps(body).encode(), TOKEN_S)
+        status, data = self.world.post(self.target, path, json.dumps(body).encode(), TOKEN_S)
         try:
             found = json.loads(data)
         except ValueError:
@@ -95,7 +97,7 @@ class Engine:
     def counters(self) -> Counters:
         """What /metrics says of speculation, and of when the process began."""
         try:
-            status, body = get(self.target, "/metrics", ANSWER_S)
+            status, body = self.world.get(self.target, "/metrics", ANSWER_S)
         except (OSError, ValueError):
             return Counters(None, None)
         text = body.decode("utf-8", "replace")

@@ -253,8 +253,3 @@ def _sockets(pid: int, proc: str) -> Set[str]:
         if target.startswith("socket:["):
             found.add(target[8:-1])
     return found
-
-
-def boot_at() -> float:
-    """Seconds since the epoch at which this host booted, by its clock now."""
-    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -18,12 +18,11 @@
 from __future__ import annotations
 
 import json
-import os
-import time
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from specconsole.remote.secret import mask
+from specconsole.remote.swap_ground import GROUND, Ground
 
 VERSION = 1
 HOME = "/var/lib/specconsole"
@@ -35,19 +34,10 @@ READ_BYTES = 4 << 20
 Event = Dict[str, Any]
 
 
-def boot_id(proc: str = "/proc") -> str:
-    """This boot's id; "" where it cannot be read."""
-    try:
-        with open(proc + "/sys/kernel/random/boot_id") as file:
-            return file.read().strip().replace("-", "")
-    except OSError:
-        return ""
-
-
 class Record:
     """The record of one swap, open for writing; there is one writer, since the unit's name is the lock."""
 
-    def __init__(self, ident: str, path: str = PATH, mirror: str = "", count: int = 0) -> None:
+    def __init__(self, ident: str, path: str = PATH, mirror: str = "", count: int = 0, ground: Ground = GROUND) -> None:
         self.ident = ident
         self.path = path
         self.mirror = mirror
@@ -55,17 +45,18 @@ class Record:
         self.count = count
         self.trouble = ""
         """Why the last line could not be written where it stays; "" while it can."""
-        self.boot = boot_id()
+        self.ground = ground
+        self.boot = ground.boot_id()
 
     def write(self, event: str, **values: Any) -> Event:
         """Append an event and force it to the disk. A full disk is kept as `trouble` and never stops a swap half way."""
-        line: Event = {"v": VERSION, "id": self.ident, "n": self.count, "at": round(time.time(), 3)}
-        line.update(up=round(time.clock_gettime(time.CLOCK_BOOTTIME), 3), boot=self.boot, event=event)
+        line: Event = {"v": VERSION, "id": self.ident, "n": self.count, "at": round(self.ground.now(), 3)}
+        line.update(up=round(self.ground.uptime(), 3), boot=self.boot, event=event)
         line.update(values)
         self.count += 1
         if self.mirror:
             try:
-                append(self.mirror, _packed(line))
+                self.ground.keep(self.mirror, _packed(line))
             except OSError:
                 pass
         self.put(line)
@@ -74,7 +65,7 @@ class Record:
     def put(self, line: Event) -> None:
         """Append a whole event where it stays, or keep the trouble."""
         try:
-            append(self.path, _packed(line))
+            self.ground.keep(self.path, _packed(line))
             self.trouble = ""
         except OSError as error:
             self.trouble = "%s: %s" % (self.path, error.strerror or error)
@@ -84,44 +75,11 @@ def _packed(line: Event) -> bytes:
     return json.dumps(line, separators=(",", ":"), ensure_ascii=True).encode() + b"\n"
 
 
-def append(path: str, data: bytes) -> None:
-    """Append whole lines and force them to the disk, into a file of the owner's alone; raises OSError.
-
-    A line that a power cut tore is ended first, so that it spoils no other. A line that does not fit is taken back.
-    """
-    folder = os.path.dirname(path)
-    new = not os.path.exists(path)
-    os.makedirs(folder, 0o700, exist_ok=True)
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        size = os.fstat(fd).st_size
-        if size and os.pread(fd, 1, size - 1) != b"\n":
-            data = b"\n" + data
-        try:
-            written = os.write(fd, data)
-            if written < len(data):
-                raise OSError(28, "No space left on device")  # ENOSPC: only a part of it went in
-            os.fsync(fd)
-        except OSError:
-            os.ftruncate(fd, size)
-            raise
-    finally:
-        os.close(fd)
-    if new:  # the name itself must survive a power cut, too
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def read(path: str = PATH, limit: int = READ_BYTES) -> List[Event]:
+def read(path: str = PATH, limit: int = READ_BYTES, ground: Ground = GROUND) -> List[Event]:
     """The events at the end of a record, oldest first; torn and foreign lines are left out. Raises OSError."""
-    with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        file.seek(max(size - limit, 0))
-        lines = file.read(limit).split(b"\n")
-    return events(lines[1:] if size > limit else lines)
+    skipped = max(ground.size(path) - limit, 0)
+    lines = ground.read(path, skipped, limit).split(b"\n")
+    return events(lines[1:] if skipped else lines)
 
 
 def events(lines: Iterable[bytes]) -> List[Event]:
@@ -243,11 +201,11 @@ def stories(found: Iterable[Event]) -> List[Story]:
     return list(by_id.values())
 
 
-def floors(path: str = PATH) -> Dict[str, int]:
+def floors(path: str = PATH, ground: Ground = GROUND) -> Dict[str, int]:
     """What earlier swaps of this host saw stay used on each GPU when nothing was left on it: the latest of each."""
     found: Dict[str, int] = {}
     try:
-        known = read(path)
+        known = read(path, ground=ground)
     except OSError:
         return found
     for event in known:

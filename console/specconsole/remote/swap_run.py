@@ -7,25 +7,19 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-import time
 from dataclasses import dataclass, field
 from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
-from specconsole.remote.probe_gpu import Gpus
-from specconsole.remote.probe_unit import unit_of
-from specconsole.remote.swap_container import whole
 from specconsole.remote.swap_engine import Engine
 from specconsole.remote.swap_judge import Entry
-from specconsole.remote.swap_process import Process, api_key
+from specconsole.remote.swap_process import Process
 from specconsole.remote.swap_record import Record, Story, fold, masked
 from specconsole.remote.swap_shm import Key
 from specconsole.remote.swap_unit import Ref, State, SystemctlFailed, Systemd
+from specconsole.remote.swap_world import World
 
 TICK_S = 1.0
 HOOK_S = 60.0
-DRIVER_S = 10.0
-"""How long one reading of the GPUs waits for the driver."""
 
 
 class StepFailed(Exception):
@@ -73,7 +67,7 @@ class Run:
         folder: str = "",
         key: str = "",
         systemd: Optional[Systemd] = None,
-        gpus: Optional[Gpus] = None,
+        world: Optional[World] = None,
     ) -> None:
         self.plan = plan
         self.record = record
@@ -82,8 +76,8 @@ class Run:
         """What the console has found for the target."""
         self.keys: Dict[str, str] = {}
         """Each unit's own, by its name."""
-        self.systemd = systemd or Systemd()
-        self.gpus = gpus or Gpus()
+        self.world = world or World()
+        self.systemd = systemd or Systemd(self.world.call)
         self.story = Story()
         self.before: Dict[str, Before] = {}
         self.down: Dict[str, Ref] = {}
@@ -123,12 +117,12 @@ class Run:
 
     def engine(self, unit: Dict[str, Any]) -> Engine:
         """A unit's server."""
-        return Engine(unit.get("endpoint") or {}, self.keys.get(str(unit["name"])) or self.key)
+        return Engine(self.world, unit.get("endpoint") or {}, self.keys.get(str(unit["name"])) or self.key)
 
     def learn_key(self, unit: Dict[str, Any], state: State) -> None:
         """Take a running server's key from the server itself; the console's is for where that shows none."""
         if not self.keys.get(str(unit["name"])):
-            self.keys[str(unit["name"])] = api_key(self.processes(unit, state))
+            self.keys[str(unit["name"])] = self.world.api_key(self.processes(unit, state))
 
     def show(self, unit: Dict[str, Any]) -> State:
         """A unit's state; asked again for a while, since systemd may be busy (a reload). Raises StepFailed."""
@@ -138,7 +132,7 @@ class Run:
             except SystemctlFailed as error:
                 if not left:
                     raise StepFailed("systemd does not answer: %s" % error) from error
-                time.sleep(TICK_S)
+                self.world.sleep(TICK_S)
         raise AssertionError
 
     # -- what is told --
@@ -149,9 +143,9 @@ class Run:
         self.story = fold(self.story, line)
         text = line.get("text") or line.get("why") or line.get("outcome") or line.get("state") or ""
         where = line.get("step") or (self.story.step.name if self.story.step else "")
-        say("%s%s: %s %s" % ("roll back, " if self.story.back else "", where or event, event, text))
+        self.world.say("%s%s: %s %s" % ("roll back, " if self.story.back else "", where or event, event, text))
         if self.record.trouble:
-            say("the record could not be written: %s" % self.record.trouble)
+            self.world.say("the record could not be written: %s" % self.record.trouble)
 
     def note(self, text: str, **values: Any) -> None:
         """Tell evidence."""
@@ -162,13 +156,10 @@ class Run:
         if not self.folder:
             return
         step = self.story.step
-        value = {"at": round(time.time(), 3), "step": step.name if step else "", "text": text}
+        value = {"at": round(self.world.now(), 3), "step": step.name if step else "", "text": text}
         value.update(back=self.story.back, **masked(values))
-        path = os.path.join(self.folder, "now")
         try:
-            with open(path + ".new", "w") as file:
-                json.dump(value, file)
-            os.replace(path + ".new", path)
+            self.world.put(os.path.join(self.folder, "now"), json.dumps(value).encode())
         except OSError:
             pass  # nobody depends on it
 
@@ -176,7 +167,7 @@ class Run:
 
     def pause(self, seconds: float = TICK_S, check: bool = True) -> None:
         """Wait a moment, then look at the operator's orders and at what others did. Raises Cancelled, Foreign."""
-        time.sleep(seconds)
+        self.world.sleep(seconds)
         self.take_orders()
         if self.cancelled and not self.story.back:
             raise Cancelled("cancelled by the operator")
@@ -188,9 +179,7 @@ class Run:
         if not self.folder:
             return
         try:
-            with open(os.path.join(self.folder, "orders"), "rb") as file:
-                file.seek(self._orders)
-                data = file.read()
+            data = self.world.read(os.path.join(self.folder, "orders"), self._orders)
         except OSError:
             return
         whole = data[: data.rfind(b"\n") + 1]
@@ -238,31 +227,16 @@ class Run:
     def processes(self, unit: Dict[str, Any], state: Optional[State] = None) -> List[Process]:
         """A unit's processes: of its cgroup, and of its container where it runs one."""
         state = state or self.show(unit)
-        return whole(state.cgroup, bool(unit.get("container")))
+        return self.world.processes(state.cgroup, bool(unit.get("container")))
 
-    def read_gpus(self) -> List[Dict[str, Any]]:
-        """A row a GPU with the processes on it, which never waits for a driver for ever; [] without a driver."""
-        rows, _ = self.gpus.read(frozenset({"processes"}), time.monotonic() + DRIVER_S)
-        return rows
-
-
-def others(rows: Sequence[Dict[str, Any]], ours: FrozenSet[int]) -> List[Dict[str, Any]]:
-    """The processes on the GPUs that are not ours, each with its GPU."""
-    return [
-        dict(one, gpu=row.get("index"), unit=one.get("unit") or unit_of(one["pid"]))
-        for row in rows
-        for one in row.get("processes") or []
-        if one["pid"] not in ours
-    ]
-
-
-def say(text: str) -> None:
-    """Write a line into the journal; a journal that is gone stops nothing."""
-    try:
-        sys.stdout.write(" ".join(text.split()) + "\n")
-        sys.stdout.flush()
-    except OSError:
-        pass
+    def others(self, rows: Sequence[Dict[str, Any]], ours: FrozenSet[int]) -> List[Dict[str, Any]]:
+        """The processes on the GPUs that are not ours, each with its GPU."""
+        return [
+            dict(one, gpu=row.get("index"), unit=one.get("unit") or self.world.unit_of(one["pid"]))
+            for row in rows
+            for one in row.get("processes") or []
+            if one["pid"] not in ours
+        ]
 
 
 def command(verb: str, unit: Dict[str, Any]) -> str:

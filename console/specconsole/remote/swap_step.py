@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import time
 from typing import Any, Dict, FrozenSet, List, Optional
 
-from specconsole.remote import swap_judge, swap_shm
+from specconsole.remote import swap_judge
 from specconsole.remote.swap_judge import GIB, MIB, size
-from specconsole.remote.swap_process import boot_at, listeners, look
 from specconsole.remote.swap_record import floors
-from specconsole.remote.swap_run import Before, Foreign, Run, Stale, StepFailed, command, others
+from specconsole.remote.swap_run import Before, Foreign, Run, Stale, StepFailed, command
+from specconsole.remote.swap_shm import SHM
 from specconsole.remote.swap_unit import ASK_S, Ref, State, SystemctlFailed
 
 SHM_LEAST = 64 * MIB
@@ -42,7 +40,7 @@ def preflight(run: Run) -> None:
         _startable(run, target, states[Ref.of(target).key])
     mine = frozenset(one.pid for unit in run.stops for one in run.processes(unit))
     if run.plan["action"] != "stop":
-        _port_free(target, mine)
+        _port_free(run, target, mine)
         _shm_room(run)
     _gpus(run, mine)
 
@@ -68,7 +66,7 @@ def _startable(run: Run, target: Dict[str, Any], state: State) -> None:
     _, out, _ = run.systemd.run([*argv, "--", ref.name], ASK_S, ref)
     rooted = any(line.partition("=")[2] for line in out.splitlines() if line.startswith("Root"))
     for program in () if rooted else _PROGRAM.findall(out):
-        if not os.access(program, os.X_OK):
+        if not run.world.runs(program):
             raise StepFailed("%s cannot be started: its program %s is not there" % (ref.key, program))
     if state.reload_due:
         run.note(
@@ -76,37 +74,37 @@ def _startable(run: Run, target: Dict[str, Any], state: State) -> None:
         )
 
 
-def _port_free(target: Dict[str, Any], mine: FrozenSet[int]) -> None:
+def _port_free(run: Run, target: Dict[str, Any], mine: FrozenSet[int]) -> None:
     endpoint = target.get("endpoint") or {}
-    owners = listeners(endpoint, binds=True)
+    owners = run.world.listeners(endpoint, binds=True)
     strange = sorted((owners or set()) - mine)
     if strange and not target.get("container"):
-        one = look(strange[0])
+        one = run.world.look(strange[0])
         who = "pid %d (%s)" % (strange[0], one.argv if one else "gone")
         raise StepFailed("port %s of %s is taken by %s" % (endpoint.get("port"), target["name"], who))
 
 
 def _shm_room(run: Run) -> None:
-    total, free = swap_shm.space()
+    total, free = run.world.shm_space()
     own = sum(one.size for unit in run.stops for one in take_down(run, unit).entries.values())
     if total and free is not None and free + own < min(SHM_LEAST, total // 2):
-        raise StepFailed("%s is full: %s free; the next unit could not start" % (swap_shm.SHM, size(free)))
+        raise StepFailed("%s is full: %s free; the next unit could not start" % (SHM, size(free)))
     if free is not None and free + own < GIB:
-        run.note("%s has %s free" % (swap_shm.SHM, size(free + own)))
+        run.note("%s has %s free" % (SHM, size(free + own)))
 
 
 def _gpus(run: Run, mine: FrozenSet[int]) -> None:
-    rows = run.read_gpus()
+    rows = run.world.read_gpus()
     if not rows:
-        run.note("no GPU is seen (%s): memory is not checked" % (run.gpus.why or "no driver"))
+        run.note("no GPU is seen (%s): memory is not checked" % (run.world.gpus_why or "no driver"))
         return
-    known = floors(run.record.path)
+    known = floors(run.record.path, run.world)
     unknown = [str(row.get("index")) for row in rows if str(row.get("uuid")) not in known]
     if unknown:
         run.note("floor not known of GPU %s: no earlier swap on this host saw it free" % ", ".join(unknown))
     if any(row.get("mig") for row in rows):
         run.note("MIG is on: the driver tells the memory of the whole GPU only")
-    for one in others(rows, mine):
+    for one in run.others(rows, mine):
         held = "%s of " % size(one["memory"]) if one.get("memory") is not None else ""
         run.note(
             "GPU %s: %spid %d (%s)%s stays" % (one["gpu"], held, one["pid"], one["name"] or "not visible", _unit(one))
@@ -149,7 +147,7 @@ def _unit(one: Dict[str, Any]) -> str:
 def drain(run: Run) -> None:
     """Wait for a moment without requests, until the deadline; vLLM takes new ones as long as it runs."""
     run.hook("before")
-    until = time.monotonic() + float(run.plan.get("drain_s") or 0.0)
+    until = run.world.monotonic() + float(run.plan.get("drain_s") or 0.0)
     told: Dict[str, Optional[int]] = {}
     while True:
         total: Optional[int] = 0
@@ -159,7 +157,7 @@ def drain(run: Run) -> None:
                 run.note("%s: %s" % (unit["name"], _counted(count, why)), requests=count)
             told[unit["name"]] = count
             total = None if count is None or total is None else total + count
-        left = max(until - time.monotonic(), 0.0)
+        left = max(until - run.world.monotonic(), 0.0)
         run.now("%s, %.0f s left" % (_counted(total, ""), left), requests=total, left_s=round(left, 1))
         _same_still(run)  # a unit that was just restarted has no request, either
         if total == 0:
@@ -196,8 +194,8 @@ def take_down(run: Run, unit: Dict[str, Any]) -> Before:
     state = run.show(unit)
     processes = run.processes(unit, state)
     run.learn_key(unit, state)
-    started = boot_at() + state.started_us / 1e6 if state.started_us else 0.0
-    entries = swap_shm.take_down([one.pid for one in processes]) if started else {}
+    started = run.world.boot_at() + state.started_us / 1e6 if state.started_us else 0.0
+    entries = run.world.shm_of([one.pid for one in processes]) if started else {}
     return Before(processes, entries, int(started * 1e9))
 
 
@@ -227,7 +225,7 @@ def stop(run: Run) -> None:
 
 
 def _await_stop(run: Run, unit: Dict[str, Any], first: State) -> None:
-    began, told = time.monotonic(), ""
+    began, told = run.world.monotonic(), ""
     limit = STOP_S if first.stop_us is None else 3 * first.stop_us / 1e6 + STOP_SLACK_S  # ExecStop, SIGTERM, SIGKILL
     while True:
         state = run.show(unit)
@@ -236,12 +234,12 @@ def _await_stop(run: Run, unit: Dict[str, Any], first: State) -> None:
             run.note("%s: %s%s" % (unit["name"], state.sub, _escalation(state)), sub=state.sub)
         if not state.up and state.active in ("inactive", "failed"):
             return
-        spent = time.monotonic() - began
+        spent = run.world.monotonic() - began
         run.now("%s: %s for %.0f s" % (unit["name"], state.sub, spent))
         if spent > limit:
             more = [command("kill --signal=SIGKILL", unit), command("status", unit)]
             raise StepFailed("%s has not stopped within %.0f s: %s" % (unit["name"], limit, state.sub), more)
-        time.sleep(0.2)  # a cancel waits until it is down: half a stop is no state to return from
+        run.world.sleep(0.2)  # a cancel waits until it is down: half a stop is no state to return from
         run.take_orders()
 
 
@@ -266,7 +264,7 @@ def clean(run: Run) -> None:
     for key, before in run.before.items():
         if not before.entries and not before.processes:
             continue
-        removed, left = swap_shm.clean(before.entries, before.since_ns, before.uids)
+        removed, left = run.world.shm_clean(before.entries, before.since_ns, before.uids)
         total = sum(one["size"] for one in removed)
         text = "%d entries of /dev/shm removed (%s), %d left alone" % (len(removed), size(total), len(left))
         run.note("%s: %s" % (key, text), removed=removed, left=sorted(left, key=lambda one: -one["size"])[:100])
@@ -288,7 +286,7 @@ def start(run: Run) -> None:
         return
     if state.up:
         raise Foreign("somebody else started %s (invocation %s, not ours)" % (ref.key, state.invocation[:8] or "?"))
-    run.log_offset[ref.key] = _end_of(unit.get("log_file"))
+    run.log_offset[ref.key] = max(run.world.size(unit.get("log_file")), 0)
     try:
         run.systemd.start(ref)
     except SystemctlFailed as error:
@@ -297,13 +295,13 @@ def start(run: Run) -> None:
 
 
 def _await(run: Run, unit: Dict[str, Any], before: str) -> None:
-    ref, until = Ref.of(unit), time.monotonic() + QUEUED_S
+    ref, until = Ref.of(unit), run.world.monotonic() + QUEUED_S
     while True:
         state = run.show(unit)
         if state.invocation and state.invocation != before:
             _adopt(run, ref, state)
             return
-        if time.monotonic() > until:
+        if run.world.monotonic() > until:
             raise StepFailed("systemd has not begun to start %s within %.0f s" % (ref.key, QUEUED_S))
         run.now("%s waits for its turn" % ref.key)
         run.pause(0.2)
@@ -313,10 +311,3 @@ def _adopt(run: Run, ref: Ref, state: State) -> None:
     run.ours[ref.key] = state.invocation
     run.restarts[ref.key] = state.restarts
     run.write("started", unit=ref.key, invocation=state.invocation, back=run.story.back, text=ref.key)
-
-
-def _end_of(path: Optional[str]) -> int:
-    try:
-        return os.path.getsize(path) if path else 0
-    except OSError:
-        return 0

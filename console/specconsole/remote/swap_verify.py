@@ -7,10 +7,9 @@ is waited for. One in D for minutes is not ended by any signal: only a reboot he
 
 from __future__ import annotations
 
-import time
 from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
-from specconsole.remote import swap_judge, swap_process, swap_record
+from specconsole.remote import swap_judge, swap_record
 from specconsole.remote.swap_judge import Card
 from specconsole.remote.swap_process import Process
 from specconsole.remote.swap_run import Run, StepFailed
@@ -38,11 +37,11 @@ def verify(run: Run) -> None:
 
 def _left(run: Run, known: Sequence[Process]) -> Tuple[List[Process], FrozenSet[Identity]]:
     """What lives on, and which of it is certainly the stopped units': of their cgroup now, or in it before the stop."""
-    found = {one.identity: one for one in swap_process.still(known)}
+    found = {one.identity: one for one in run.world.still(known)}
     for unit in [run.target] if run.story.back else run.stops:
         found.update((one.identity, one) for one in run.processes(unit))
     certain = frozenset(found)
-    strays = [one for one in swap_process.strays() if one.identity not in found]
+    strays = [one for one in run.world.strays() if one.identity not in found]
     found.update((one.identity, one) for one in strays if not _runs(run, one.unit))
     return sorted(found.values(), key=lambda one: one.pid), certain
 
@@ -58,13 +57,13 @@ def _runs(run: Run, unit: str) -> bool:
 
 
 def _processes_gone(run: Run, known: Sequence[Process]) -> None:
-    began = time.monotonic()
+    began = run.world.monotonic()
     while True:
         left, certain = _left(run, known)
         if not left:
             run.note("no process is left")
             return
-        spent = time.monotonic() - began
+        spent = run.world.monotonic() - began
         stuck = [one for one in left if one.state == "D"]
         run.now("%d processes left%s for %.0f s" % (len(left), " (in the driver)" if stuck else "", spent))
         if stuck and spent > STUCK_S:
@@ -74,7 +73,7 @@ def _processes_gone(run: Run, known: Sequence[Process]) -> None:
             )
         if not stuck and spent > GONE_S:
             _end_orphans(run, left, certain)
-            began = time.monotonic()
+            began = run.world.monotonic()
         run.pause()
 
 
@@ -94,7 +93,7 @@ def _end_orphans(run: Run, left: Sequence[Process], certain: FrozenSet[Identity]
     if answer != "end":
         kill = "kill -9 " + " ".join(str(one.pid) for one in left)
         raise StepFailed(text + "; they were not to be ended", [kill])
-    survivors = swap_process.end(left)
+    survivors = run.world.end(left)
     if any(one.state != "D" for one in survivors):
         raise StepFailed("pid %d could not be ended" % survivors[0].pid)
     run.note("ended %s" % ", ".join(str(one.pid) for one in left if one not in survivors))
@@ -103,10 +102,10 @@ def _end_orphans(run: Run, left: Sequence[Process], certain: FrozenSet[Identity]
 def _ask(run: Run, lines: Sequence[Dict[str, Any]], text: str) -> str:
     """Ask the operator; without an answer in time it is a no."""
     limit = float(run.plan.get("ask_s") or ASK_S)
-    until = time.monotonic() + limit
+    until = run.world.monotonic() + limit
     run.answers.pop("orphans", None)
-    run.write("ask", what="orphans", text=text, processes=list(lines), until=round(time.time() + limit, 1))
-    while time.monotonic() < until:
+    run.write("ask", what="orphans", text=text, processes=list(lines), until=round(run.world.now() + limit, 1))
+    while run.world.monotonic() < until:
         if "orphans" in run.answers:
             break
         run.now("waits for an answer: end them?", what="orphans")
@@ -118,7 +117,7 @@ def _ask(run: Run, lines: Sequence[Dict[str, Any]], text: str) -> str:
 
 def _memory_of(run: Run, left: Sequence[Process]) -> Dict[int, int]:
     found: Dict[int, int] = {}
-    for row in run.read_gpus():
+    for row in run.world.read_gpus():
         for one in row.get("processes") or []:
             if one.get("memory") is not None:
                 found[one["pid"]] = found.get(one["pid"], 0) + int(one["memory"])
@@ -126,14 +125,14 @@ def _memory_of(run: Run, left: Sequence[Process]) -> Dict[int, int]:
 
 
 def _ports_closed(run: Run) -> None:
-    until = time.monotonic() + GONE_S
+    until = run.world.monotonic() + GONE_S
     for unit in [run.target] if run.story.back else run.stops:
         endpoint = unit.get("endpoint") or {}
         while True:
-            owners = swap_process.listeners(endpoint)
+            owners = run.world.listeners(endpoint)
             if owners == set():
                 break
-            if time.monotonic() > until:
+            if run.world.monotonic() > until:
                 pids = ", ".join("pid %d" % pid for pid in sorted(owners or ())) or "somebody"
                 raise StepFailed("%s still listens on port %s" % (pids, endpoint.get("port")))
             run.pause()
@@ -141,17 +140,17 @@ def _ports_closed(run: Run) -> None:
 
 def _memory_free(run: Run, known: Sequence[Process]) -> None:
     mine = frozenset(one.pid for one in known)
-    known_floors = swap_record.floors(run.record.path)
+    known_floors = swap_record.floors(run.record.path, run.world)
     readings: List[List[Card]] = []
-    began = time.monotonic()
+    began = run.world.monotonic()
     driver: Optional[str] = None
     while True:
-        rows = run.read_gpus()
+        rows = run.world.read_gpus()
         if not rows and driver is None:
-            driver = run.gpus.why or "no driver"
+            driver = run.world.gpus_why or "no driver"
             run.note("GPU memory is not checked: %s" % driver)
             return
-        ends = time.monotonic() - began > MEMORY_S
+        ends = run.world.monotonic() - began > MEMORY_S
         cards = swap_judge.judge(rows, known_floors, mine, wanted(run), ends)
         readings.append(cards)
         if swap_judge.steady(readings):
@@ -161,7 +160,7 @@ def _memory_free(run: Run, known: Sequence[Process]) -> None:
         held = [card for card in bad if card.state == swap_judge.HELD]
         if held and _lasting(readings):
             raise StepFailed("; ".join(card.text for card in held))
-        if bad and time.monotonic() - began > 2 * MEMORY_S:
+        if bad and run.world.monotonic() - began > 2 * MEMORY_S:
             raise StepFailed("; ".join(card.text for card in bad))
         run.now("; ".join(card.text for card in (bad or cards)[:8]))
         run.pause(READINGS_S)

@@ -6,10 +6,10 @@ start stuck for being silent; only its end, a failure that repeats, or the plan'
 
 from __future__ import annotations
 
-import time
 from typing import Any, Dict, List, Optional
 
-from specconsole.remote import swap_engine, swap_judge, swap_process
+from specconsole.remote import swap_engine, swap_judge
+from specconsole.remote.swap_process import Process
 from specconsole.remote.swap_run import Foreign, Run, StepFailed
 from specconsole.remote.swap_unit import Ref, State
 
@@ -51,7 +51,7 @@ class Failures:
 def watch(run: Run) -> None:
     """Wait until the unit answers with the expected model. Raises StepFailed when it cannot come to that any more."""
     unit, ref = run.subject, Ref.of(run.subject)
-    failures, began = Failures(), time.monotonic()
+    failures, began = Failures(), run.world.monotonic()
     limit = float(run.plan.get("load_deadline_s") or LOAD_S)
     failed_at: Optional[float] = None
     told = ""
@@ -61,7 +61,7 @@ def watch(run: Run) -> None:
         if news == FAILED:
             _failed(run, unit, ref, state, failures)
         if news:
-            failed_at = time.monotonic() if state.sub == "auto-restart" else None
+            failed_at = run.world.monotonic() if state.sub == "auto-restart" else None
             run.ours[ref.key], run.restarts[ref.key] = state.invocation, state.restarts
         if failed_at is None:
             run.learn_key(unit, state)
@@ -72,13 +72,13 @@ def watch(run: Run) -> None:
             if how == "answering" and identity(run, unit, state) != "":
                 how, why = "wrong", identity(run, unit, state)
             if how == "answering":
-                run.note("%s answers after %.0f s" % (ref.key, time.monotonic() - began), models=models)
+                run.note("%s answers after %.0f s" % (ref.key, run.world.monotonic() - began), models=models)
                 return
             if how == "wrong" and state.active == "active" and _for_good(run, unit, state):
                 raise StepFailed("what answers is not %s: %s" % (ref.key, why))
-        elif time.monotonic() - failed_at > AGAIN_S:
+        elif run.world.monotonic() - failed_at > AGAIN_S:
             raise StepFailed("%s failed, and systemd has not started it again" % ref.key)
-        spent = time.monotonic() - began
+        spent = run.world.monotonic() - began
         if spent > limit:
             raise StepFailed("%s does not answer after %.0f s: the plan gives up then" % (ref.key, spent))
         run.now("%s: %s (%s), %s for %.0f s" % (ref.key, state.active, state.sub, told or "failed", spent),
@@ -107,7 +107,7 @@ def _news(run: Run, ref: Ref, state: State, waits: bool) -> str:
 def _failed(run: Run, unit: Dict[str, Any], ref: Ref, state: State, failures: Failures) -> None:
     """Take note of a failure; raises StepFailed unless systemd starts it again and it may end otherwise."""
     before = run.ours[ref.key]
-    lines = run.systemd.log(ref, before, time.time() - 86400, 600)
+    lines = run.systemd.log(ref, before, run.world.now() - 86400, 600)
     cause = swap_judge.cause_of(lines)
     still_ours = state.invocation == before
     said = (RESULTS.get(state.result, state.result) if still_ours else "it failed").replace("%s", str(state.status))
@@ -137,23 +137,23 @@ def identity(run: Run, unit: Dict[str, Any], state: State) -> str:
     All who listen must be processes of the unit's cgroup, or of its container; where the port is a proxy's, the server's
     own start time must be later than the unit's.
     """
-    owners = swap_process.listeners(unit.get("endpoint") or {})
+    owners = run.world.listeners(unit.get("endpoint") or {})
     mine = frozenset(one.pid for one in run.processes(unit, state))
     if owners and owners <= mine:
         return ""
     strange = sorted((owners or set()) - mine)
-    who = swap_process.look(strange[0]) if strange else None
+    who = run.world.look(strange[0]) if strange else None
     proxied = unit.get("container") and (owners is None or not owners or (who and "proxy" in who.argv.split()[0]))
     if not proxied:
         return "%s listens on the port, no process of the unit" % (_who(who, strange))
     began = run.engine(unit).counters().began
-    started = swap_process.boot_at() + state.started_us / 1e6
+    started = run.world.boot_at() + state.started_us / 1e6
     if began is None:
         return ""  # nothing speaks against it: the container's server has no counters
     return "" if began >= started - EARLIER_S else "the server behind the port began before the unit did"
 
 
-def _who(who: Optional[swap_process.Process], strange: List[int]) -> str:
+def _who(who: Optional[Process], strange: List[int]) -> str:
     if who:
         return "pid %d (%s)" % (who.pid, who.argv)
     return "pid %d" % strange[0] if strange else "somebody who is not visible"
@@ -208,7 +208,7 @@ def _token(run: Run, unit: Dict[str, Any], model: str) -> None:
 def _speculation(run: Run, unit: Dict[str, Any], ref: Ref, state: State) -> str:
     """Hold what the unit's command says of speculation against its log and its counters; one no is a no."""
     wanted = unit.get("speculates")
-    began = swap_process.boot_at() + state.started_us / 1e6 - EARLIER_S
+    began = run.world.boot_at() + state.started_us / 1e6 - EARLIER_S
     log = swap_engine.logged(_log(run, unit, ref, state, began))
     counters = run.engine(unit).counters().speculates
     words = {True: "on", False: "off", None: "not known"}
@@ -225,9 +225,8 @@ def _log(run: Run, unit: Dict[str, Any], ref: Ref, state: State, began: float) -
     if not path:
         return run.systemd.log(ref, state.invocation, began)
     try:
-        with open(path, "rb") as file:
-            file.seek(run.log_offset.get(ref.key, 0))
-            return file.read(8 << 20).decode("utf-8", "replace").splitlines()
+        data = run.world.read(path, run.log_offset.get(ref.key, 0), 8 << 20)
+        return data.decode("utf-8", "replace").splitlines()
     except OSError:
         return []
 
