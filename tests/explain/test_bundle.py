@@ -11,11 +11,12 @@ import pytest
 
 from specconsole.cli import main
 from specconsole.errors import UsageError
-from specconsole.explain.archive import packed
+from specconsole.explain.archive import contents, packed
 from specconsole.explain.document import document
 from specconsole.explain.files import explain
 from specconsole.explain.record import line_of, record_of
 from specconsole.gpu.sample import Fleet, Gpu, GpuProcess, ShmEntry, UnitProcess, UnitTree, Vitals, parse, to_frame
+from specconsole.host.simulated import replay
 from specconsole.logs.record import Kind, Level, LogRecord
 
 
@@ -37,6 +38,7 @@ def test_bundle_of_the_recorded_host(
     told = json.loads(capsys.readouterr().out)
     assert not [file for file in told["files"] if file["kind"] == "unknown"]
     assert told["load"]["version"] == "0.24.0"
+    assert replay.make(contents(path)).name.startswith("bundle of h200-replay")
 
 
 def test_records_come_back_whole() -> None:

@@ -7,11 +7,14 @@ import tarfile
 import zlib
 from collections.abc import Iterator
 from io import BufferedReader, BytesIO
+from pathlib import Path
 from typing import BinaryIO, cast
 
 from specconsole.errors import UsageError
 
 MOST_FILES = 500
+MOST_BYTES = 1 << 30
+"""Of all files of an archive that is held in memory."""
 _GZIP = b"\x1f\x8b"
 _TAR_AT, _TAR = 257, b"ustar"
 
@@ -46,6 +49,26 @@ def _members(file: BinaryIO) -> Iterator[Named]:
             content = archive.extractfile(member) if member.isreg() else None
             if content is not None:
                 yield member.name, cast("BinaryIO", content)
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    """All files of an archive by name, in memory.
+
+    Raises:
+        UsageError: it cannot be read, is broken, or holds more than `MOST_BYTES`.
+    """
+    found: dict[str, bytes] = {}
+    left = MOST_BYTES
+    try:
+        with path.open("rb") as file:
+            for name, part in opened(path.name, file):
+                found[name] = part.read(left + 1)
+                left -= len(found[name])
+                if left < 0:
+                    raise UsageError(f"{path} holds more than {MOST_BYTES >> 20} MiB.")
+    except (OSError, tarfile.TarError, zlib.error, EOFError) as error:
+        raise UsageError(f"{path} cannot be read.", f"{getattr(error, 'strerror', None) or error}.") from error
+    return found
 
 
 def packed(files: Iterator[tuple[str, bytes]], at: float) -> bytes:

@@ -9,7 +9,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from specconsole.clock import Clock
 from specconsole.engine.client import EngineClient
@@ -43,6 +43,8 @@ from specconsole.stream import within
 SAMPLES_S = 20.0
 """For so long the host is sampled: rates need 15 s at least."""
 INTERVAL_S = 2.0
+SCRAPE_S = 5.0
+"""Between two scrapes of a server's metrics: rates come from their differences."""
 MOST_BYTES = 64 << 20
 """Of one unit's log; the newest are kept, and what was left out is said."""
 SHOWN = (
@@ -83,13 +85,19 @@ async def collect(
         if (content := await _log(host, unit, wanted, clock, say)) is not None:
             yield f"log-{_plain(unit.key)}.jsonl", content
         yield f"unit-{_plain(unit.key)}.txt", (await _state(host, unit)).encode()
+    yield "units.json", _written({"bundle": 1, "units": [_definition(unit) for unit in units]})
     say(f"{wanted.seconds:.0f} s of samples")
-    frames = await _samples(host, units, wanted.seconds, clock, say)
+    scraping = asyncio.ensure_future(_scrapes(host, units, wanted.seconds, clock))
+    try:
+        frames = await _samples(host, units, wanted.seconds, clock, say)
+        pages = await scraping
+    finally:
+        scraping.cancel()
+        await asyncio.gather(scraping, return_exceptions=True)
     if frames:
         yield "samples.jsonl", "".join(json.dumps(mask_value(to_frame(one))) + "\n" for one in frames).encode()
-    for unit in units:
-        if unit.state.running and (text := await _metrics(host, unit)) is not None:
-            yield f"metrics-{_plain(unit.key)}.prom", text.encode()
+    for page in pages:
+        yield page
     say("doctor")
     async for part in _doctor(host, profile, clock, say):
         yield part
@@ -184,7 +192,38 @@ async def _samples(
     return frames
 
 
+def _definition(unit: Unit) -> dict[str, object]:
+    """A unit as its files say it is, secrets masked."""
+    serving = unit.serving
+    return {
+        "key": unit.key,
+        "name": unit.name,
+        "description": unit.description,
+        "argv": serving.argv,
+        "endpoint": asdict(serving.endpoint),
+        "served_names": serving.served_names,
+        "model": serving.model,
+        "version": unit.version,
+    }
+
+
+async def _scrapes(host: Host, units: Sequence[Unit], seconds: float, clock: Clock) -> list[Part]:
+    """The metrics of each server that runs, every few seconds while the host is sampled; each page begins with its moment."""
+    pages: list[Part] = []
+    running = [unit for unit in units if unit.state.running]
+    for number in range(1 + int(seconds // SCRAPE_S) if running else 0):
+        if number:
+            await clock.sleep(SCRAPE_S)
+        for unit in running:
+            if (text := await _metrics(host, unit)) is not None:
+                at = clock.now() + ((host.facts.clock_skew_s or 0.0) if host.facts else 0.0)
+                page = f"# scraped at {at:.3f}\n{text}"
+                pages.append((f"metrics-{_plain(unit.key)}-{number:02}.prom", page.encode()))
+    return pages
+
+
 async def _metrics(host: Host, unit: Unit) -> str | None:
+    """Its page; vLLM asks for no API key there."""
     try:
         async with EngineClient(host, unit.serving.endpoint) as client:
             answer = await client.get("/metrics")
@@ -193,6 +232,10 @@ async def _metrics(host: Host, unit: Unit) -> str | None:
     except (HostError, NotRunning):
         return None
     return mask(answer.body.decode(errors="replace")) if answer.status == 200 else None
+
+
+def _written(value: object) -> bytes:
+    return (json.dumps(mask_value(plain(value)), indent=1) + "\n").encode()
 
 
 async def _doctor(
@@ -206,4 +249,4 @@ async def _doctor(
         say(f"doctor: {error}")
         return
     rows = [{name: plain(value) for name, value in vars(check).items()} for check in checks]
-    yield "doctor.json", (json.dumps(mask_value({"bundle": 1, "checks": rows}), indent=1) + "\n").encode()
+    yield "doctor.json", _written({"bundle": 1, "checks": rows})

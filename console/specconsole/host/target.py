@@ -12,6 +12,8 @@ LOCAL_NAMES = ("localhost", "local")
 
 DEMO_NAME = "demo"
 """The simulated host."""
+SLOWEST, FASTEST = 1.0, 600.0
+"""How fast its time may pass."""
 
 # A leading "-" would be taken for an option by a program that gets the name.
 _WORD = re.compile(r"[^\s\x00-\x1f\x7f-][^\s\x00-\x1f\x7f]*")

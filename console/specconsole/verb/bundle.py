@@ -48,12 +48,11 @@ def run(args: argparse.Namespace) -> int:
     """Collect, and say where it is."""
     if not 0 <= args.seconds <= 300:
         raise UsageError(f"--seconds {args.seconds:g} is out of range.", hint="It takes 0 to 300.")
-    clock = SystemClock()
-    begin = None if args.since in (None, since.LAST_START) else since.parse(args.since, clock.now())
-    return drive(_run(args, begin, clock))
+    begin = None if args.since in (None, since.LAST_START) else since.parse(args.since, SystemClock().now())
+    return drive(_run(args, begin))
 
 
-async def _run(args: argparse.Namespace, begin: float | None, clock: SystemClock) -> int:
+async def _run(args: argparse.Namespace, begin: float | None) -> int:
     from specconsole.explain.archive import packed
     from specconsole.explain.collect import Wanted, collect
 
@@ -67,10 +66,12 @@ async def _run(args: argparse.Namespace, begin: float | None, clock: SystemClock
     parts: list[tuple[str, bytes]] = []
     async with open_host(args) as host:
         name = (host.facts.hostname if host.facts else "") or host.name
-        async with aclosing(collect(host, profile_for(args, host), Wanted(begin, args.seconds), clock, say)) as found:
+        async with aclosing(
+            collect(host, profile_for(args, host), Wanted(begin, args.seconds), host.clock, say)
+        ) as found:
             parts += [part async for part in found]
         parts.append(("history.json", await _history(host)))
-    made = clock.now()
+        made = host.clock.now()
     about = {"bundle": 1, "host": name, "made": made, "since": begin, "specconsole": __version__, "missing": missing}
     parts.insert(0, ("bundle.json", (json.dumps(about, indent=1) + "\n").encode()))
     parts.append(("report.json", _report(parts)))

@@ -5,15 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specconsole import paths, settings
 from specconsole.errors import UsageError
-from specconsole.host.target import Demo, demo
+from specconsole.host.target import FASTEST, SLOWEST, Demo, demo
 from specconsole.verb import output
 from specconsole.verb.session import drive
 
 if TYPE_CHECKING:
+    from specconsole.host.simulated import SimulatedHost
     from specconsole.profile import Profile
     from specconsole.settings import Settings
 
@@ -28,6 +30,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         " specconsole bench demo:ngram-loses:ngram."
     )
     parser.add_argument("--scenario", default="h200", metavar="NAME", help="which (h200); NAME:UNIT: that unit serves")
+    parser.add_argument(
+        "--replay",
+        metavar="FILE",
+        help="play what `specconsole bundle` collected, by the time of its log; nothing can be changed",
+    )
     parser.add_argument("--speed", type=float, metavar="N", help="1 to 600 times as fast; the usual one is listed")
     parser.add_argument("--list", action="store_true", help="list the scenarios and end")
     parser.add_argument(
@@ -46,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         output.write_text(listing())
         return 0
+    if args.replay:
+        return drive(_replay(args, settings.load()))
     asked = demo(f"demo:{args.scenario}") or Demo(args.scenario)
     return drive(_show(args, replace(asked, speed=args.speed or asked.speed), settings.load()))
 
@@ -71,10 +80,23 @@ def _label(name: str) -> str:
     return name.removeprefix("vllm-").removesuffix(".service")
 
 
+async def _replay(args: argparse.Namespace, own: Settings) -> int:
+    """A bundle is somebody's: what this machine remembers of its own hosts is left alone."""
+    from specconsole.explain.archive import contents
+    from specconsole.host.simulated import replay
+
+    if args.speed is not None and not SLOWEST <= args.speed <= FASTEST:
+        raise UsageError(f"A speed of {args.speed:g} is out of range.", hint=f"It takes {SLOWEST:g} to {FASTEST:g}.")
+    return await _play(args, replay.make(contents(Path(args.replay)), args.speed), own, None)
+
+
 async def _show(args: argparse.Namespace, asked: Demo, own: Settings) -> int:
     from specconsole.host.simulated import make
 
-    host = make(asked, read_only=args.read_only, gpus=args.gpus)
+    return await _play(args, make(asked, read_only=args.read_only, gpus=args.gpus), own, paths.state_dir())
+
+
+async def _play(args: argparse.Namespace, host: SimulatedHost, own: Settings, state: Path | None) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("The console needs a terminal.", hint="Use specconsole status demo --json in scripts.")
     from specconsole.ui.run import run as show
@@ -85,7 +107,7 @@ async def _show(args: argparse.Namespace, asked: Demo, own: Settings) -> int:
             host,
             clock=host.clock,
             profile=_profile() if host.recorded else None,
-            state=paths.state_dir(),
+            state=state,
             theme=args.theme or own.theme or "",
             keymap=own.keymap,
             interval_s=1 / own.rate,

@@ -35,9 +35,7 @@ class Engine:
             ("GET", "/version"): lambda _: Answer.of({"version": self._facts.version}),
             ("GET", "/load"): lambda _: Answer.of({"server_load": len(self.playback.live)}),
             ("GET", "/v1/models"): lambda _: Answer.of(self.models()),
-            ("GET", "/metrics"): lambda _: Answer(
-                200, self.page().encode(), "text/plain; version=0.0.4; charset=utf-8"
-            ),
+            ("GET", "/metrics"): lambda _: self._metrics(),
             ("POST", "/tokenize"): self._tokenize,
             ("POST", "/v1/completions"): self._complete,
             ("POST", "/v1/chat/completions"): self._complete,
@@ -48,7 +46,7 @@ class Engine:
         else:
             answer = route(request)
         given = answer if isinstance(answer, Answer) else await answer
-        phrase = {200: "OK", 400: "Bad Request", 404: "Not Found"}[given.status]
+        phrase = {200: "OK", 400: "Bad Request", 404: "Not Found", 503: "Service Unavailable"}[given.status]
         text = f'INFO:     {self._client} - "{request.method} {request.path} HTTP/1.1" {given.status} {phrase}'
         self._machine.say(self.unit, text)
         return given
@@ -89,12 +87,21 @@ class Engine:
             values[place] = blocks / script.facts.blocks
         return page.render(tuple(values), shift)
 
+    def _metrics(self) -> Answer:
+        kept = self.unit.file.kept
+        page = kept.page(self._machine.clock.now()) if kept else self.page()
+        if page is None:
+            return _error(503, "ServiceUnavailable", None, "The metrics were not collected at this moment.")
+        return Answer(200, page.encode(), "text/plain; version=0.0.4; charset=utf-8")
+
     def _tokenize(self, request: Request) -> Answer:
         words = wanted(request.json()).split()
         limit = self._facts.max_model_len
         return Answer.of({"count": len(words), "max_model_len": limit, "tokens": list(range(len(words)))})
 
     async def _complete(self, request: Request) -> Answer:
+        if self.unit.file.kept:
+            return _error(503, "ServiceUnavailable", None, "This server is only played from a bundle.")
         body = request.json()
         if (refused := self._refuse(body)) is not None:
             return refused
@@ -113,7 +120,7 @@ class Engine:
         return None
 
 
-def _error(status: int, kind: str, parameter: str, message: str) -> Answer:
+def _error(status: int, kind: str, parameter: str | None, message: str) -> Answer:
     return Answer.of({"error": {"message": message, "type": kind, "param": parameter, "code": status}}, status)
 
 

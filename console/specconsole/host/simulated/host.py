@@ -39,11 +39,15 @@ class SimulatedHost:
         site: Site | None = None,
         begin: Story = story.serving,
         cuts: Sequence[tuple[float, float]] = (),
+        ends: tuple[float, str] | None = None,
         read_only: bool = False,
     ) -> None:
-        """Make the host; `cuts` are losses of the link, each so many seconds after opening, for so many seconds."""
+        """Make the host.
+
+        `cuts` are losses of the link, each so many seconds after opening, for so many seconds; with `ends` it is closed
+        for good at that moment (seconds since the epoch), for that reason.
+        """
         self._time: Clock = clock or SystemClock()
-        self._speed = self._time.speed if isinstance(self._time, ScaledClock) else 1.0
         self.clock: Clock = self._time.coarse(_LEAST_SLEEP_S) if isinstance(self._time, ScaledClock) else self._time
         """The host's time, and the viewer's."""
         self.site = site or fixture.site()
@@ -51,6 +55,7 @@ class SimulatedHost:
         self._name = name
         self._begin = begin
         self._cuts = cuts
+        self._ends = ends
         self._read_only = read_only
         self._link = Latest(Link(LinkKind.CONNECTING, self.clock.monotonic()))
         self._tasks: set[asyncio.Task[None]] = set()
@@ -70,6 +75,10 @@ class SimulatedHost:
     def links(self) -> AsyncGenerator[Link, None]:
         """Yield the link's state now and after each change."""
         return self._link.watch()
+
+    @property
+    def _speed(self) -> float:
+        return self._time.speed if isinstance(self._time, ScaledClock) else 1.0
 
     @property
     def recorded(self) -> bool:
@@ -139,16 +148,24 @@ class SimulatedHost:
         for at, seconds in self._cuts:
             await self._time.sleep(max(opened + at - self._time.monotonic(), 0.0))
             self.cut(seconds)
+        if self._ends is not None:
+            at, why = self._ends
+            await self._time.sleep(max(at - self._time.now(), 0.0))
+            self._link.set(Link(LinkKind.CLOSED, self.clock.monotonic(), reason=why))
+            self._lose()
 
     def cut(self, seconds: float) -> None:
         """Lose the link for so many seconds of the demo's time."""
         now = self.clock.monotonic()
         self._link.set(Link(LinkKind.LOST, now, attempt=1, next_try=now + _RETRY_S, reason="The link was cut."))
+        self._lose()
+        self._spawn(self._mend(seconds))
+
+    def _lose(self) -> None:
         for process in list(self._processes):
             process.lose()
         for task in [task for task in self._tasks if task.get_name() == "connection"]:
             task.cancel()
-        self._spawn(self._mend(seconds))
 
     async def _mend(self, seconds: float) -> None:
         await self._time.sleep(seconds)
@@ -209,7 +226,7 @@ class SimulatedHost:
 
     async def _frames(self, arguments: dict[str, object], stdin: asyncio.Queue[bytes]) -> AsyncGenerator[bytes, None]:
         """The probe: a frame a tick; what comes on its input changes interval and units at once."""
-        probe = Probe(self.machine, arguments, self._speed / _FRAMES_PER_SECOND)
+        probe = Probe(self.machine, arguments, lambda: self._speed / _FRAMES_PER_SECOND)
         probe.begin()
         self.machine.advance()
         hearing = asyncio.ensure_future(_hear(probe, stdin))

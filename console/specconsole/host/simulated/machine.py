@@ -46,7 +46,7 @@ class Machine:
         self.site = site
         self.booted = clock.now() - site.uptime_s
         self.journal = Journal(site.boot_id, self.booted)
-        self.units = {name: SimulatedUnit(file, self.booted) for name, file in site.units.items()}
+        self.units = {name: SimulatedUnit(file, self.booted, enabled=file.enabled) for name, file in site.units.items()}
         self.strangers: list[Stranger] = []
         self.operated = False
         """The user started or stopped something: a story must not interfere any more."""
@@ -213,8 +213,8 @@ class Machine:
         )
 
     def say(self, unit: SimulatedUnit, text: str) -> None:
-        """Let the API server of a unit print a line now."""
-        if unit.playback:
+        """Let the API server of a unit print a line now; what was kept of a log says all that was said."""
+        if unit.playback and not unit.file.kept:
             line = f"(APIServer pid={unit.playback.script.main_pid}) {text}"
             self._print(unit, unit.playback, self.clock.now(), line.encode())
             self.journal.announce()

@@ -11,9 +11,8 @@ from specconsole.host.simulated.clock import ScaledClock
 from specconsole.host.simulated.host import SimulatedHost
 from specconsole.host.simulated.scenario import SCENARIOS, kimi
 from specconsole.host.simulated.scenario.opening import opening
-from specconsole.host.target import Demo
+from specconsole.host.target import FASTEST, SLOWEST, Demo
 
-SLOWEST, FASTEST = 1.0, 600.0
 TOUR = "h200"
 """The recorded starts, one after the other."""
 TOUR_SPEED = 4.0

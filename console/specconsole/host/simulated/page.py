@@ -40,7 +40,8 @@ class Page:
     """The page of one server."""
 
     def __init__(self, text: str) -> None:
-        self._lines = text.splitlines()
+        self.text = text
+        self._lines = [line for line in text.splitlines() if line.startswith("#") or _SERIES.match(line)]
 
     @cached_property
     def series(self) -> list[Series]:
@@ -52,6 +53,11 @@ class Page:
             elif match := _SERIES.match(line):
                 found.append(Series(match[1], match[2] or "", kind))
         return found
+
+    @cached_property
+    def own(self) -> Values:
+        """The values that stand on it."""
+        return tuple(float(match[3]) for line in self._lines if (match := _SERIES.match(line)))
 
     @cached_property
     def by_name(self) -> Mapping[str, list[int]]:

@@ -64,8 +64,9 @@ class Playback:
 
     def ready(self, now: float) -> bool:
         """The API answers."""
-        ready = self.script.ready
-        return ready is not None and self.stopped is None and now - self.started >= ready
+        ready, exit_at = self.script.ready, self.exit_at
+        over = self.stopped is not None or (exit_at is not None and now >= exit_at)
+        return ready is not None and not over and now - self.started >= ready
 
     @property
     def ending(self) -> Ending | None:

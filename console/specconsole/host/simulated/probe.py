@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -24,7 +24,7 @@ _MOST = 64
 class Probe:
     """Gives a frame a tick of the machine's own time: however late this program comes to it, none is missing."""
 
-    def __init__(self, machine: Machine, arguments: Mapping[str, Any], least_s: float) -> None:
+    def __init__(self, machine: Machine, arguments: Mapping[str, Any], least_s: Callable[[], float]) -> None:
         self.lines: asyncio.Queue[bytes | None] = asyncio.Queue()
         """Frames; None: that was all."""
         self._machine = machine
@@ -32,6 +32,7 @@ class Probe:
         self._wish = dict(arguments)
         self._rest = b""
         self._round = 0
+        self._given: object = None
 
     def begin(self) -> None:
         """Give a frame now and from now on, with what is wished by now."""
@@ -58,9 +59,10 @@ class Probe:
         if number != self._round:
             return
         asked, units, ticks = (self._wish.get(name) for name in ("interval_s", "units", "ticks"))
-        interval_s = max(float(asked) if isinstance(asked, (int, float)) else 1.0, self._least_s)
-        if self.lines.qsize() < _MOST:
-            line = frame(self._machine, list(units) if isinstance(units, (list, dict)) else [], interval_s, at)
+        interval_s = float(asked) if isinstance(asked, (int, float)) else 1.0
+        if self._machine.site.frame is None:
+            interval_s = max(interval_s, self._least_s())
+        if self.lines.qsize() < _MOST and (line := self._line(units, interval_s, at)):
             self.lines.put_nowait(line)
         if isinstance(ticks, int):
             self._wish["ticks"] = ticks - 1
@@ -68,6 +70,16 @@ class Probe:
                 self.lines.put_nowait(None)
                 return
         self._next(at + interval_s, number)
+
+    def _line(self, units: object, interval_s: float, at: float) -> bytes | None:
+        """The frame of a moment; None: the one that was kept of it was given before."""
+        if self._machine.site.frame is None:
+            return frame(self._machine, list(units) if isinstance(units, (list, dict)) else [], interval_s, at)
+        kept = self._machine.site.frame(at)
+        if kept is self._given:
+            return None
+        self._given = kept
+        return json.dumps(kept, separators=(",", ":")).encode() + b"\n"
 
 
 def frame(machine: Machine, units: Iterable[str], interval_s: float, at: float) -> bytes:

@@ -12,6 +12,19 @@ FOLDER = "/etc/systemd/system"
 
 
 @dataclass(frozen=True)
+class Kept:
+    """What a bundle kept of a unit: it stands for what a script would make up, and PID 1 says only what its log holds."""
+
+    port: int
+    invocations: tuple[str, ...]
+    """The id of each start."""
+    restarts: tuple[int, ...]
+    """How often systemd had started it again by itself, at each start."""
+    page: Callable[[float], str | None]
+    """Its metrics at a moment; None: they were not read yet."""
+
+
+@dataclass(frozen=True)
 class UnitFile:
     """A unit's file, and what it starts."""
 
@@ -28,6 +41,10 @@ class UnitFile:
     restart_s: float = 0.1
     stop_s: float = 120.0
     """TimeoutStopSec."""
+    enabled: bool = False
+    """It is when the demo opens."""
+    kept: Kept | None = None
+    """Its starts happened elsewhere."""
 
     @property
     def path(self) -> str:
@@ -50,6 +67,8 @@ class UnitFile:
     @property
     def port(self) -> int:
         """Where its server listens."""
+        if self.kept is not None:
+            return self.kept.port
         return int(self.argv[self.argv.index("--port") + 1])
 
 
@@ -96,6 +115,8 @@ class Site:
     """It counts CPU and network too; a recording did not."""
     note: str = ""
     """What a benchmark must say of its figures."""
+    frame: Callable[[float], Mapping[str, Any]] | None = None
+    """Frames of the probe as they were once sampled, by moment; None: they are made of the scripts' samples."""
 
     def unit_of(self, plays: str) -> str:
         """The unit that plays a recording or a role."""

@@ -101,7 +101,7 @@ def properties(machine: Machine, unit: SimulatedUnit, unix: bool) -> dict[str, s
     """All properties of a unit that are known here."""
     cpu = unit.cpu_s(machine.clock.now())
     sample = machine.sample() if unit.running else None
-    resident = sum(row.rss for row in sample.tree) if sample else None
+    resident = sum(row.rss for row in sample.tree) if sample and sample.tree else None
     values = {
         "Type": "exec",
         "ExitType": "main",

@@ -87,6 +87,8 @@ class SimulatedUnit:
             self._say(journal, at, text, RESTARTING)
         else:
             self.restarts = 0
+        if self.file.kept:
+            self.restarts = self.file.kept.restarts[self.starts - 1]
         self.used_s += self.cpu_s(at) or 0.0
         self.playback, self.exit_code, self.exit_status = playback, 0, 0
         self._say(journal, at, f"Starting {self.name} - {self.file.description}...", STARTING)
@@ -135,7 +137,7 @@ class SimulatedUnit:
         self._say(journal, at, used, CONSUMED)
         if again:
             self.due = at + self.file.restart_s
-        return self.due if again else None
+        return self.due if again and not self.file.kept else None
 
     def _after(self, failed: bool, again: bool) -> tuple[str, str]:
         if again:
@@ -154,11 +156,13 @@ class SimulatedUnit:
         self._say(journal, at, f"Stopped {self.name} - {self.file.description}.", STOPPED)
 
     def cpu_s(self, now: float) -> float | None:
-        """CPU seconds of its processes, running or ended; None before the first start."""
-        return self.playback.cpu_s(now) if self.playback else None
+        """CPU seconds of its processes, running or ended; None before the first start, or where they were not kept."""
+        return self.playback.cpu_s(now) if self.playback and not self.file.kept else None
 
     def new_invocation(self, at: float) -> str:
         """An id for a start at that moment; a demo that opens at the same moment has the same ids."""
+        if self.file.kept:
+            return self.file.kept.invocations[self.starts]
         return hashlib.sha256(f"{self.name} {self.starts + 1} {at:.0f}".encode()).hexdigest()[:32]
 
     def _enter(self, at: float, active: str, sub: str) -> None:
@@ -166,6 +170,8 @@ class SimulatedUnit:
         self.stamps["StateChange"] = at
 
     def _say(self, journal: Journal, at: float, text: str, message_id: str, priority: int = 6) -> None:
+        if self.file.kept:
+            return
         journal.add(
             at,
             {
