@@ -43,6 +43,8 @@ def test_a_crash_loop_ends_at_the_first_repeat(make_host: MakeHost, desk: Callab
     assert "failed again in the same way" in said
     assert "To serve at least one request" in said
     assert "rolled back" in said
+    assert "The KV cache does not fit" in said
+    assert "--max-model-len" in said
     assert faults.serving(host) == BASELINE
     starts = host.run(f"journalctl -o cat -u {NGRAM} | grep -c 'Resolved architecture'").stdout
     assert 2 <= int(starts) <= 3

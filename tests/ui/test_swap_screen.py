@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from specconsole.errors import LinkLost, NotRunning
+from specconsole.load.diagnosis import Diagnosis
 from specconsole.remote.swap_record import Story, fold
 from specconsole.service.plan import Holder, Plan, sides
 from specconsole.service.swap import Known, SwapRefused, SwapView
@@ -253,6 +254,15 @@ def test_rows_say_what_is_next_and_what_failed() -> None:
     going = "\n".join(plain(row) for row in view_rows(LOADING, 100))
     assert going.index("▶ stop") < going.index("○ verify") < going.index("○ commit")
     assert "12s" in going.replace(" ", "") or "0:12" in going
+
+
+def test_a_load_that_failed_is_explained() -> None:
+    why = Diagnosis(
+        "kv", "The KV cache does not fit", "It needs 16 GiB.", "ValueError: To serve", advice=("Set less.",)
+    )
+    lines = [plain(row).strip() for row in view_rows(replace(FAILED, diagnosis=why), 100)]
+    place = lines.index("The KV cache does not fit")
+    assert lines[place + 1 : place + 4] == ["It needs 16 GiB.", "ValueError: To serve", "Set less."]
 
 
 def test_the_outcome_ends_the_last_step() -> None:

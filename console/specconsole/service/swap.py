@@ -18,8 +18,10 @@ from specconsole.engine.key import ApiKey
 from specconsole.errors import CommandFailed, HostError, LinkLost, NotPermitted, SpecConsoleError
 from specconsole.history.entry import Swap
 from specconsole.host.base import Host, Program
+from specconsole.load.diagnosis import Diagnosis
 from specconsole.remote import swap_rule
 from specconsole.remote.swap_record import Event, Step, Story, fold, stories
+from specconsole.service.autopsy import why_failed
 from specconsole.service.plan import Plan
 from specconsole.service.prepare import told
 from specconsole.stream import whole_lines
@@ -56,6 +58,8 @@ class SwapView:
     """False: the link is down and this is what was known last."""
     over: bool = False
     """Nothing more will come."""
+    diagnosis: Diagnosis | None = None
+    """Why the load failed, when it is over and one did."""
 
     @property
     def interrupted(self) -> bool:
@@ -108,6 +112,8 @@ async def follow(host: Host, ident: str, clock: Clock) -> AsyncGenerator[SwapVie
             view = replace(view, linked=True)
             async with aclosing(_followed(host, ident, view)) as views:
                 async for view in views:
+                    if view.over:
+                        view = replace(view, diagnosis=await why_failed(host, view.story, clock))
                     yield view
         except LinkLost:
             pass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from specconsole.load.diagnosis import Diagnosis
 from specconsole.remote.swap_record import Step, Story
 from specconsole.remote.swap_rule import BACK, FORWARD
 from specconsole.service.plan import Plan, lines
@@ -62,10 +63,21 @@ def view_rows(view: SwapView, cells: int) -> list[Row]:
         rows += [(), *_said(f"Rolls back: {story.turned}", cells, "warn")]
     if story.outcome is not None and story.why:
         rows += [(), *_said(story.why, cells, "text")]
+    if view.diagnosis:
+        rows += [(), *_diagnosed(view.diagnosis, cells)]
     if story.advice:
         rows += [(), ((" What to do:", "title"),)]
         rows += [row for line in story.advice for row in _said(line, cells, "key")]
     return rows
+
+
+def _diagnosed(diagnosis: Diagnosis, cells: int) -> Iterator[Row]:
+    yield ((f" {diagnosis.title}", "title"),)
+    yield from _said(diagnosis.sentence, cells, "text")
+    if diagnosis.root_line and diagnosis.root_line not in diagnosis.sentence:
+        yield from _said(diagnosis.root_line, cells, "muted")
+    for line in (*diagnosis.advice, *diagnosis.notes):
+        yield from _said(line, cells, "key" if line in diagnosis.advice else "muted")
 
 
 def _to_come(story: Story) -> Sequence[str]:

@@ -58,7 +58,7 @@ async def _join(args: argparse.Namespace) -> int:
             if not ident:
                 raise NotRunning(f"No swap runs on {host.name}, and none is recorded.", known.trouble)
             session = swapping.Session(args, host, profile_for(args, host), memory)
-            story = await session.follow(ident)
-            return swapping.INTERRUPTED if story is None else await session.end(story)
+            view = await session.follow(ident)
+            return swapping.INTERRUPTED if view is None else await session.end(view)
     finally:
         await memory.close()

@@ -18,7 +18,7 @@ from specconsole.history.memory import Memory
 from specconsole.host.base import Host
 from specconsole.profile import Profile
 from specconsole.text import clean, duration, one_line
-from specconsole.verb import output
+from specconsole.verb import judgement, output
 from specconsole.verb.link import say, telling_of_the_link
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
 
@@ -133,11 +133,11 @@ class Session:
             if self.args.detach:
                 say(f"swap {ident} goes on by itself; `specconsole swap {self.host.name} --follow` shows it")
                 return 0
-            story = await self.follow(ident)
-            if story is None:
+            view = await self.follow(ident)
+            if view is None:
                 return INTERRUPTED
-            if not swap.is_stale(story):
-                return await self.end(story)
+            if not swap.is_stale(view.story):
+                return await self.end(view)
             say("the host is no more as it was planned; here is the plan anew")
             before = plan
         raise SpecConsoleError(
@@ -194,7 +194,7 @@ class Session:
         said = await _ask(f"{plan.action} {one_line(plan.target.key)} on {self.host.name}. {QUESTION}")
         return said.strip().lower() in ("y", "yes")
 
-    async def follow(self, ident: str) -> Story | None:
+    async def follow(self, ident: str) -> SwapView | None:
         """Tell a swap until it is over; None: it was left to the host."""
         from specconsole.service import swap
 
@@ -218,7 +218,7 @@ class Session:
                         if view is not None:
                             teller(view)
                         teller.end()
-                        return view.story if view is not None else teller.story
+                        return view if view is not None else teller.view
                     teller(view)
                     await self._answer(ident, view, teller)
                     waiting = asyncio.ensure_future(anext(views, None))
@@ -258,10 +258,11 @@ class Session:
             self.host, ident, str(ask["what"]), "end" if said.strip().lower() in ("y", "yes") else "leave"
         )
 
-    async def end(self, story: Story) -> int:
+    async def end(self, view: SwapView) -> int:
         """Remember and say how it ended; 0 when it did what it was for."""
         from specconsole.service.swap import OUTCOMES, remembered, title
 
+        story = view.story
         facts = self.host.facts
         await self.memory.put_swap(remembered(facts.hostname if facts else self.host.name, story))
         if not self.args.json:
@@ -269,6 +270,8 @@ class Session:
             output.write_text(
                 f"{title(story)}: {OUTCOMES.get(story.outcome, '?')} after {spent}. {one_line(story.why)}"
             )
+            for text in judgement.diagnosis_lines(view.diagnosis) if view.diagnosis else ():
+                output.write_text(one_line(text, 1000))
             for line in story.advice:
                 output.write_text(f"  try: {one_line(line)}")
         return 0 if story.outcome == "committed" else 1
@@ -288,12 +291,12 @@ class Teller:
         self.asked = -1
         self._told: set[tuple[int, str, int]] = set()
         self._shown = 0
-        self.story: Story | None = None
+        self.view: SwapView | None = None
         self._events = 0
 
     def __call__(self, view: SwapView) -> None:
         """Tell what is new."""
-        self.story = view.story
+        self.view = view
         if self.as_json:
             self._json(view)
             return
@@ -334,6 +337,7 @@ class Teller:
                     "advice": view.story.advice,
                     "over": view.over,
                     "interrupted": view.interrupted,
+                    "diagnosis": judgement.diagnosis_facts(view.diagnosis),
                 }
             )
 
