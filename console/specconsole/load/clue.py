@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from specconsole.load.anchor import holds
 from specconsole.load.diagnosis import Number
 from specconsole.load.failure import Failure, Rank, compiled, number_of
 from specconsole.load.failures import CONSEQUENCES, FAILURES, HARMLESS, SUPPORT, SYSTEM
@@ -35,12 +36,20 @@ FATAL = re.compile(
     r"(?:EngineCore|WorkerProc) (?:failed to start|hit an exception|encountered a fatal error)|initialization failed"
 )
 """The header of a traceback that ended a process."""
-_QUICK = re.compile(
-    r"[Ee]rror|[Ee]xception|[Ff]ail|[Kk]illed|[Tt]imed out|exceed|not found|No space|[Ii]nvalid|nsupported|not supported|"
-    r"Xid|left-over|status=2|terminated|[Ii]nsufficient|required|must be|out of memory|No available|mismatch|is lost|"
-    r"repeated too|no kernel image|Cannot|cannot|Watchdog|died|exited|Refused|refused|Segfault|Permission|weights missing"
+WORDS = (
+    "Error", "error", "Exception", "exception", "Fail", "fail", "Killed", "killed", "Timed out", "timed out",
+    "exceed", "not found", "No space", "Invalid", "invalid", "nsupported", "not supported", "Xid", "left-over",
+    "status=2", "terminated", "Insufficient", "insufficient", "required", "must be", "out of memory", "No available",
+    "mismatch", "is lost", "repeated too", "no kernel image", "Cannot", "cannot", "Watchdog", "died", "exited",
+    "Refused", "refused", "Segfault", "Permission", "weights missing",
+)  # fmt: skip
+"""A line without any of these is no clue; most of a log is passed by them alone."""
+SERVING = re.compile(
+    r"(?:Engine \d+: |SpecDecoding metrics: )?(?:(?:Avg prompt throughput|Avg generation throughput|Running|Waiting|[GC]PU KV cache usage|"
+    r"Prefix cache hit rate|(?:Avg )?Draft acceptance rate|Mean acceptance length|(?:Accepted|Drafted)(?: throughput)?|"
+    r"Per-position acceptance rate): [\d.]+(?:, [\d.]+)*(?:%| tokens/s| tokens| reqs)?(?:, |$))+"
 )
-"""A line without any of these is no clue; most of a log is passed by this one expression."""
+"""A line of statistics, of which a server writes hundreds of thousands; numbers and names alone, so it holds no clue."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +88,10 @@ def read(clues: Clues, record: LogRecord) -> Clues:
     if record.kind not in (Kind.LINE, Kind.SYSTEMD):
         return clues
     text = record.text
+    if record.level < Level.WARNING and SERVING.fullmatch(text):
+        return clues
     clues = _supported(clues, text)
-    if record.level < Level.WARNING and not _QUICK.search(text[: _LINE * 20]):
+    if record.level < Level.WARNING and not holds(text[: _LINE * 20], WORDS):
         return clues
     message = text[: _LINE * 80]
     looked = dict(clues.looked)
@@ -124,7 +135,7 @@ def _clue(record: LogRecord, line: str, message: str) -> Clue | None:
         line = _located(line, message)
     if not exception and record.level < Level.CRITICAL and harmless(line) is not None:
         return None
-    if record.level < Level.WARNING and not exception and not _QUICK.search(line):
+    if record.level < Level.WARNING and not exception and not holds(line, WORDS):
         return None
     system = record.kind is Kind.SYSTEMD
     said = Clue(
@@ -165,7 +176,7 @@ def _supported(clues: Clues, text: str) -> Clues:
     if len(text) > _LINE * 4:
         return clues
     for names, pattern in SUPPORT:
-        if found := compiled(pattern).search(text):
+        if found := pattern.search(text):
             numbers = {name: number_of(name, value) for name, value in found.groupdict().items()}
             known = dict(clues.support)
             for name in names:

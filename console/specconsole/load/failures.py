@@ -7,6 +7,7 @@ A group called …_word stays text, and is known without that ending. Texts are 
 
 from __future__ import annotations
 
+from specconsole.load.anchor import Anchored, anchored
 from specconsole.load.failure import Failure, Rank, row
 
 _SPEC = {"affects": "speculative_only"}
@@ -261,15 +262,37 @@ HARMLESS: tuple[tuple[str, str, str], ...] = (
 )  # fmt: skip
 """Lines whose words look like a failure's; with what they mean."""
 
-SUPPORT: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("kv_cache_too_small",), r"kv_cache_size=(?P<kv_cache_gib>[\d.]+)GiB"),
-    (("kv_cache_too_small",), r"# GPU blocks: (?P<gpu_blocks>\d+)"),
-    (("kv_cache_too_small",), r"Maximum concurrency for [\d,]+ tokens per request: (?P<max_concurrency>[\d.]+)x"),
-    (("kv_cache_too_small", "oom"), r"Available KV cache memory: (?P<available_kv_gib>[\d.]+) GiB"),
-    (("port_in_use",), r"\bport[=:'\" ]+(?P<port>\d{2,5})\b"),
-    (("port_in_use",), r"Starting vLLM (?:API )?server.* on https?://\S*?:(?P<port>\d{2,5})"),
-    (("oom",), r"`--kv-cache-memory=(?P<suggested_kv_cache_memory>\d+)` \([\d.]+ GiB\) to fit"),
-    (("oom",), r"[Cc]urrent kv cache memory in use is (?P<kv_in_use_gib>[\d.]+) GiB"),
+SUPPORT: tuple[tuple[tuple[str, ...], Anchored], ...] = (
+    (("kv_cache_too_small",), anchored(r"kv_cache_size=(?P<kv_cache_gib>[\d.]+)GiB", "kv_cache_size=")),
+    (("kv_cache_too_small",), anchored(r"# GPU blocks: (?P<gpu_blocks>\d+)", "# GPU blocks: ")),
+    (
+        ("kv_cache_too_small",),
+        anchored(
+            r"Maximum concurrency for [\d,]+ tokens per request: (?P<max_concurrency>[\d.]+)x",
+            "Maximum concurrency for ",
+        ),
+    ),
+    (
+        ("kv_cache_too_small", "oom"),
+        anchored(r"Available KV cache memory: (?P<available_kv_gib>[\d.]+) GiB", "Available KV cache memory: "),
+    ),
+    (("port_in_use",), anchored(r"\bport[=:'\" ]+(?P<port>\d{2,5})\b", "port")),
+    (
+        ("port_in_use",),
+        anchored(r"Starting vLLM (?:API )?server.* on https?://\S*?:(?P<port>\d{2,5})", "Starting vLLM "),
+    ),
+    (
+        ("oom",),
+        anchored(
+            r"`--kv-cache-memory=(?P<suggested_kv_cache_memory>\d+)` \([\d.]+ GiB\) to fit", "`--kv-cache-memory="
+        ),
+    ),
+    (
+        ("oom",),
+        anchored(
+            r"[Cc]urrent kv cache memory in use is (?P<kv_in_use_gib>[\d.]+) GiB", "urrent kv cache memory in use is "
+        ),
+    ),
 )
 """Lines before a failure that hold more of its numbers, by the failure's name."""
 

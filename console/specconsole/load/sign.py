@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import Any
 
+from specconsole.load.anchor import Anchored, anchored
 from specconsole.logs.record import Kind, LogRecord
 from specconsole.text import one_line
 
@@ -16,32 +18,36 @@ SHAPES = 2000
 """Distinct lines that are remembered, so that a repeated one is known for what it is."""
 _LINE = 300
 
-NOTICE = re.compile(r"No available (?:shared memory broadcast )?block found in (?P<s>\d+) second")
+NOTICE = anchored(r"No available (?:shared memory broadcast )?block found in (?P<s>\d+) second", "No available ")
 """The engine waits for its workers; said in healthy long warm-ups too."""
-HEARTBEAT = re.compile(
+HEARTBEAT = anchored(
     r"Waiting for \d+ core engine proc\(s\) to start: \{(?P<cores>[^}]*)\}"
     r"|Waiting for \d+ local, 0 remote core engine proc"
     r"|Waiting for (?:output from )?MQLLMEngine"
-    r"|Waiting for the engine process"
+    r"|Waiting for the engine process",
+    "Waiting for ",
 )
-STATS = re.compile(
-    r"Avg prompt throughput: .*?Avg generation throughput: (?P<rate>[\d.]+) tokens/s, Running: (?P<running>\d+)"
+STATS = anchored(
+    r"Avg prompt throughput: .*?Avg generation throughput: (?P<rate>[\d.]+) tokens/s, Running: (?P<running>\d+)",
+    "Avg prompt throughput: ",
 )
-PEERS: tuple[re.Pattern[str], ...] = (
-    re.compile(r"Wait for all ray workers to be active\. (?P<have>\d+)/(?P<want>\d+) is active"),
-    re.compile(r"Waiting for \d+ local, (?P<lack>[1-9]\d*) remote core engine proc"),
-    re.compile(r"(?P<have>\d+)/(?P<want>\d+) (?:nodes?|workers?|clients?|peers?|hosts?)(?: are| is| have| has)? (?:joined|active|ready|connected|up)"),
-    re.compile(r"[Ww]aiting for (?:creating|removing) a placement group|placement group .{0,80}(?:is |remains )?pending"),
-    re.compile(r"[Ww]aiting for (?:the )?(?:head|leader|master|coordinator|rendezvous|other) ?(?:node|rank|process|s\b)"),
-    re.compile(r"client socket (?:has )?failed to connect to|[Ff]ailed to connect to GCS|Unable to connect to GCS"),
+PEERS: tuple[Anchored, ...] = (
+    anchored(r"Wait for all ray workers to be active\. (?P<have>\d+)/(?P<want>\d+) is active", "Wait for all ray "),
+    anchored(r"Waiting for \d+ local, (?P<lack>[1-9]\d*) remote core engine proc", "Waiting for "),
+    anchored(r"(?P<have>\d+)/(?P<want>\d+) (?:nodes?|workers?|clients?|peers?|hosts?)(?: are| is| have| has)? (?:joined|active|ready|connected|up)",
+             " node", " worker", " client", " peer", " host"),
+    anchored(r"[Ww]aiting for (?:creating|removing) a placement group|placement group .{0,80}(?:is |remains )?pending", "placement group"),
+    anchored(r"[Ww]aiting for (?:the )?(?:head|leader|master|coordinator|rendezvous|other) ?(?:node|rank|process|s\b)", "aiting for "),
+    anchored(r"client socket (?:has )?failed to connect to|[Ff]ailed to connect to GCS|Unable to connect to GCS", " to connect to"),
 )  # fmt: skip
 """Ray · data parallel over hosts · others that count · Ray's placement · a named peer · the rendezvous of torch and Ray."""
 NCCL = re.compile(r"vLLM is using nccl==|NCCL INFO|Channel \d+/\d+|Custom allreduce is disabled|all-reduce backends")
 """Lines around the first collective: silence after them is the most common true hang."""
-NCCL_COMPLETE = re.compile(r"NCCL INFO .*Init COMPLETE")
-NETWORK_ERROR = re.compile(
+NCCL_COMPLETE = anchored(r"NCCL INFO .*Init COMPLETE", "NCCL INFO ")
+NETWORK_ERROR = anchored(
     r"NCCL WARN (?=.*(?:NET/|[Ss]ocket|[Cc]onnect|[Pp]eer|IBV_|RoCE))(?=.*(?:[Ee]rror|[Ff]ail|refused|reset|[Tt]ime|unreach|status=))"
-    r"(?P<what>.*)"
+    r"(?P<what>.*)",
+    "NCCL WARN ",
 )
 _STATUS = re.compile(r"status=(\S+)")
 DOWNLOAD = re.compile(r"(?:Downloading|Fetching|Reconstructing)\b.*?[:(].*(?:\d%|\|)")
@@ -103,20 +109,23 @@ def read(signs: Signs, record: LogRecord) -> Signs:
     if record.kind in (Kind.ACCESS, Kind.GAP):
         return signs
     text = record.text[:4096]
+    # Copies cost more than all of the searches, so what every record changes waits for the rest.
+    changes: dict[str, Any] = {"heard_at": record.at}
     if record.process and record.process.startswith("EngineCore") and record.process not in signs.engines:
-        signs = replace(signs, engines=signs.engines | {record.process})
-    signs = replace(signs, heard_at=record.at)
+        changes["engines"] = signs.engines | {record.process}
     if NOTICE.search(text):
         engines = signs.notice_engines | {record.process or ""}
-        return replace(signs, notices=signs.notices + 1, notice_engines=engines)
+        return replace(signs, **changes, notices=signs.notices + 1, notice_engines=engines)
     if seen := HEARTBEAT.search(text):
         named = f"engine core {one_line(seen['cores'], 40)}" if seen["cores"] else "the engine"
-        return replace(signs, heartbeats=signs.heartbeats + 1, waiting_for=named)
+        return replace(signs, **changes, heartbeats=signs.heartbeats + 1, waiting_for=named)
     if seen := STATS.search(text):
-        return replace(signs, generating=float(seen["rate"]), running=int(seen["running"]), stats_at=record.at)
-    if _peer(text) is not None:
-        return _waits_for_peers(signs, record, text)
-    return _told(signs, record, text)
+        stats = {"generating": float(seen["rate"]), "running": int(seen["running"]), "stats_at": record.at}
+        return replace(signs, **changes, **stats)
+    if (peer := _peer(text)) is not None:
+        since = record.at if signs.peers_since is None else signs.peers_since
+        return replace(signs, **changes, peers=peer, peers_since=since, waiting_for=one_line(text, _LINE))
+    return replace(signs, **changes, **_told(signs, record, text))
 
 
 def _peer(text: str) -> tuple[int, int] | None:
@@ -133,39 +142,26 @@ def _peer(text: str) -> tuple[int, int] | None:
     return None
 
 
-def _waits_for_peers(signs: Signs, record: LogRecord, text: str) -> Signs:
-    since = record.at if signs.peers_since is None else signs.peers_since
-    return replace(signs, peers=_peer(text), peers_since=since, waiting_for=one_line(text, _LINE))
-
-
-def _told(signs: Signs, record: LogRecord, text: str) -> Signs:
-    """A line of any other kind: new, or one that was printed before with other numbers, which tells nothing."""
-    error = NETWORK_ERROR.search(text)
-    signs = replace(
-        signs,
-        nccl_complete=signs.nccl_complete or bool(NCCL_COMPLETE.search(text)),
-        network_error=_network(error["what"]) if error else signs.network_error,
-        traced=signs.traced or TRACED in text,
-    )
+def _told(signs: Signs, record: LogRecord, text: str) -> dict[str, Any]:
+    """What a line of any other kind changes: it is new, or was printed before with other numbers and tells nothing."""
+    changes: dict[str, Any] = {}
+    if not signs.nccl_complete and NCCL_COMPLETE.search(text):
+        changes["nccl_complete"] = True
+    if error := NETWORK_ERROR.search(text):
+        changes["network_error"] = _network(error["what"])
+    if not signs.traced and TRACED in text:
+        changes["traced"] = True
     shape = hash(_DIGITS.sub("#", text[:_LINE]))
     bar = record.kind is Kind.BAR  # whether a bar moves is told by its numbers, not by its words
     known = shape in signs.shapes
     if known and (not bar or one_line(text, _LINE) == signs.last):
-        return signs
-    shapes = signs.shapes if known or len(signs.shapes) >= SHAPES else signs.shapes | {shape}
-    return replace(
-        signs,
-        last=one_line(text, _LINE),
-        last_at=record.at,
-        last_process=record.process,
-        shapes=shapes,
-        heartbeats=0,
-        notices=0,
-        notice_engines=frozenset(),
-        waiting_for="",
-        peers=None if not bar else signs.peers,
-        peers_since=None if not bar else signs.peers_since,
-    )
+        return changes
+    if not known and len(signs.shapes) < SHAPES:
+        changes["shapes"] = signs.shapes | {shape}
+    if not bar:
+        changes.update(peers=None, peers_since=None)
+    changes.update(last=one_line(text, _LINE), last_at=record.at, last_process=record.process)
+    return {**changes, "heartbeats": 0, "notices": 0, "notice_engines": frozenset(), "waiting_for": ""}
 
 
 def _network(said: str) -> str:
