@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from specconsole.host.simulated import recording
 from specconsole.load import clue, sign
-from specconsole.load.anchor import Anchored
+from specconsole.load.anchor import Anchored, holds
 from specconsole.load.clue import Clues
 from specconsole.load.failures import SUPPORT
 from specconsole.load.sign import Signs
@@ -64,14 +64,14 @@ def test_every_line_that_was_ever_recorded_is_found_alike() -> None:
     lines = [line for log in logs().values() for line in log]
     assert len(lines) > 5_000
     for line in dict.fromkeys(lines):
-        assert clue.holds(line, clue.WORDS) is bool(CLUE.search(line)), line
+        assert holds(line, clue.WORDS) is bool(CLUE.search(line)), line
         for pattern in ANCHORED:
             assert bool(pattern.search(line)) is bool(pattern.whole.search(line)), line
 
 
 @given(st.lists(st.one_of(st.sampled_from(clue.WORDS), st.text(max_size=9)), max_size=4).map("".join))
 def test_a_word_of_a_clue_is_found_wherever_it_stands(text: str) -> None:
-    assert clue.holds(text, clue.WORDS) is bool(CLUE.search(text))
+    assert holds(text, clue.WORDS) is bool(CLUE.search(text))
 
 
 @given(st.from_regex(clue.SERVING, fullmatch=True))

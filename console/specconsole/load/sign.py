@@ -120,8 +120,8 @@ def read(signs: Signs, record: LogRecord) -> Signs:
         named = f"engine core {one_line(seen['cores'], 40)}" if seen["cores"] else "the engine"
         return replace(signs, **changes, heartbeats=signs.heartbeats + 1, waiting_for=named)
     if seen := STATS.search(text):
-        stats = {"generating": float(seen["rate"]), "running": int(seen["running"]), "stats_at": record.at}
-        return replace(signs, **changes, **stats)
+        changes.update(generating=float(seen["rate"]), running=int(seen["running"]), stats_at=record.at)
+        return replace(signs, **changes)
     if (peer := _peer(text)) is not None:
         since = record.at if signs.peers_since is None else signs.peers_since
         return replace(signs, **changes, peers=peer, peers_since=since, waiting_for=one_line(text, _LINE))

@@ -24,7 +24,6 @@ from specconsole.verb.session import add_host_arguments, drive, open_host, profi
 
 if TYPE_CHECKING:
     from specconsole.engine.key import ApiKey
-    from specconsole.remote.swap_record import Story
     from specconsole.service.plan import Choices, Plan
     from specconsole.service.swap import SwapView
 
