@@ -42,8 +42,8 @@ def test_an_unknown_start_time_stays_unknown() -> None:
     assert begun.started is None
 
 
-def test_a_failure_says_how() -> None:
-    over = observe(observe(None, unit(RUNNING), 5000.0), unit(DEAD), 5010.0)
+def test_a_failure_says_how_and_when_also_where_nobody_looked_then() -> None:
+    over = observe(observe(None, unit(RUNNING), 5000.0), unit(replace(DEAD, since_s=600.0)), 5610.0)
     assert over
     assert (over.stage, over.failed_at) == (Stage.FAILED, 5010.0)
     assert over.reason == "it exited with an error (exited 1)"

@@ -39,10 +39,13 @@ def observe(attempt: LoadTimeline | None, unit: Unit, at: float) -> LoadTimeline
         return _begin(unit, at) if state.running and state.sub != "auto-restart" else attempt
     if state.invocation and state.invocation != attempt.invocation:
         if attempt.stage in UNDECIDED:
-            return failed(attempt, at, f"systemd started it anew{_restarts(state)}; {_ending(attempt, state)}")
+            began = _begin(unit, at).started
+            end = at if began is None else began
+            return failed(attempt, end, f"systemd started it anew{_restarts(state)}; {_ending(attempt, state)}")
         return _begin(unit, at)
     if _over(state):
-        return failed(attempt, at, _ending(attempt, state) + (_restarts(state) if state.sub == "auto-restart" else ""))
+        end = at if state.since_s is None else at - state.since_s  # nobody may have looked when it happened
+        return failed(attempt, end, _ending(attempt, state) + (_restarts(state) if state.sub == "auto-restart" else ""))
     return attempt
 
 
