@@ -81,7 +81,9 @@ def compare(
     async def ready(pilot: Any) -> None:
         await loaded(scene, pilot, at, name)
         if failed:
-            scene.feeds.put("units", started(at, "failed", result="exit-code", exit_code="exited", exit_status=1))
+            scene.feeds.put(
+                "units", started(at, "failed", since_s=0.0, result="exit-code", exit_code="exited", exit_status=1)
+            )
             await scene.settle(pilot)
             scene.app.tick()
             await scene.settle(pilot)

@@ -53,17 +53,19 @@ def summary_row(loading: Loading, cells: int) -> Row:
     attempt = loading.attempt
     again = f" · attempt {attempt.number}" if attempt.number > 1 else ""
     if attempt.stage is Stage.FAILED:
-        said: Run = ("○ stopped", "muted") if attempt.stop_asked else ("✖ failed", "bad")
+        state: Run = ("○ stopped", "muted") if attempt.stop_asked else ("✖ failed", "bad")
         return fitting(
-            [(0, ((name(loading.unit), "text"),)), (1, ((again.removeprefix(" · "), "muted"),)), (0, (said,))], cells
+            [(0, ((name(loading.unit), "text"),)), (1, ((again.removeprefix(" · "), "muted"),)), (0, (state,))], cells
         )
-    ready, _, basis = ready_words(loading.expected, attempt).partition(" (")
+    said = ready_words(loading.expected, attempt)
+    mark = " (" if loading.expected.ready else "; "  # what comes after it may be left out where there is no room
+    ready, _, rest = said.partition(mark)
     return fitting(
         [
             (0, ((name(loading.unit) + again, "text"),)),
             (0, ((f"◐ loading {text.duration(loading.age_s)}", "busy"),)),
             (1, ((ready, "accent" if loading.expected.ready else "muted"),)),
-            (2, ((f"({basis}", "muted"),) if basis else ()),
+            (2, ((f"{mark.strip(' ;')}{rest}", "muted"),) if rest else ()),
         ],
         cells,
     )
