@@ -56,6 +56,9 @@ for line in os.fdopen(ORDERS, "rb"):
         os.write(2, order["err"].encode())
     for gpu, size in order.get("hold", ()):
         hold(gpu, size)
+    for _ in range(order.get("reads", 0)):                            # MiB that storage has to give, if not from cache
+        with open("/dev/zero", "rb", 0) as file:
+            file.read(2**20)
     end = time.monotonic() + order.get("burn_s", 0)
     while time.monotonic() < end:
         pass

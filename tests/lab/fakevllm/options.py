@@ -39,6 +39,8 @@ class Options:
     """FAKE_SHARDS (8)."""
     fail: str
     """FAKE_FAIL: oom, kv or drafter: the start ends so; hang: it never ends, with the CPU idle."""
+    stalls: tuple[tuple[str, str, float], ...]
+    """FAKE_STALLS, JSON: rows before which the start pauses, each with its source, how (`startup.Server._stall`), seconds."""
     stubborn: bool
     """FAKE_STUBBORN=1: SIGTERM is ignored."""
     shm: int
@@ -112,6 +114,7 @@ def parse(words: Sequence[str], environ: Mapping[str, str] = os.environ) -> Opti
         gib=float(environ.get("FAKE_GIB", "100")),
         shards=int(environ.get("FAKE_SHARDS", "8")),
         fail=environ.get("FAKE_FAIL", ""),
+        stalls=tuple((row, how, float(seconds)) for row, how, seconds in json.loads(environ.get("FAKE_STALLS", "[]"))),
         stubborn=environ.get("FAKE_STUBBORN") == "1",
         shm=int(environ.get("FAKE_SHM", "0")),
         maps=environ.get("FAKE_MAPS", ""),

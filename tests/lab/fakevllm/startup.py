@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -27,6 +28,8 @@ FAILURES = {
     "drafter": ("gpu_model_runner.py:5184", "RuntimeError: Error(s) in loading state_dict for EagleLlamaForCausalLM"),
 }
 """By name: the row at which the start ends, and the last line of the first traceback."""
+STALLS = "/run/fake-stalls"
+"""When it printed nothing on purpose, a line of JSON each."""
 GENERIC = "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}"
 
 
@@ -56,6 +59,7 @@ class Server:
     api: Process
     engine: Child | None = None
     workers: list[Child] = field(default_factory=list)
+    stalled: set[tuple[str, str]] = field(default_factory=set)
 
     @classmethod
     def of(cls, options: Options) -> Server:
@@ -95,12 +99,37 @@ class Server:
                 while True:
                     time.sleep(3600)
             time.sleep(share * self.options.load_s)
+            for _, how, seconds in [stall for stall in self.options.stalls if stall[0] == source]:
+                self._stall(source, how, seconds)
             if source and source == FAILURES.get(self.options.fail, ("",))[0]:
                 self._fail(FAILURES[self.options.fail][1])
             if who == "A":
                 self._say_api(row)
             else:
                 self._say_below(row)
+
+    def _stall(self, source: str, how: str, seconds: float) -> None:
+        """Print nothing for so long, and note when: `idle`, `spin` on the CPU, `read` a file, or `compile` in a child."""
+        if (source, how) in self.stalled:
+            return  # every rank has the row
+        self.stalled.add((source, how))
+        begin = time.time()
+        children = [*self.workers, *((self.engine,) if self.engine else ())]
+        compiler = Child("ptxas") if how == "compile" else None
+        while time.time() - begin < seconds:
+            if how == "spin":
+                for child in children:
+                    child.order(burn_s=0.15)
+            elif how == "read":
+                for child in children:
+                    child.order(reads=64)
+            elif compiler:
+                compiler.order(burn_s=0.15)
+            time.sleep(0.5)
+        if compiler:
+            compiler.end()
+        with open(STALLS, "a") as file:  # noqa: PTH123
+            file.write(json.dumps({"how": how, "source": source, "begin": begin, "end": time.time()}) + "\n")
 
     def _say_api(self, row: Row) -> None:
         _, _, level, source, message = row
