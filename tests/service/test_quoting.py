@@ -90,3 +90,44 @@ def test_lists_are_reset_by_an_empty_value_and_single_values_by_the_last() -> No
 
 def test_an_end_of_line_of_another_system() -> None:
     assert unitfile.parse("[Service]\r\nExecStart=/a b\r\n").commands()[0].argv == ("/a", "b")
+
+
+@given(st.text(st.sampled_from("ab=\\\n \t\r#;[]'\"é")))
+def test_every_letter_of_a_setting_is_found_in_its_file(text: str) -> None:
+    for entry in unitfile.parse(text).entries:
+        for at, letter in enumerate(entry.value):
+            there = text[entry.place(at)]
+            assert there == letter or (letter, there) == (" ", "\\")  # a continued line's backslash is a blank
+        assert text[entry.begin :].startswith(entry.key[:1])
+
+
+def test_where_a_continued_setting_stands() -> None:
+    text = "[Service]\n  ExecStart = /a \\\n  # not this\n   b \\\n\n"
+    (entry,) = unitfile.parse(text).entries
+    assert (entry.value, entry.continued) == ("/a  b", True)
+    assert [text[entry.place(at)] for at in (0, 1, 4)] == ["/", "a", "b"]
+    assert text[entry.place(5) :] == " \\\n\n"
+    assert text[entry.begin :].startswith("ExecStart")
+
+
+@given(st.text(st.sampled_from("ab\\\"' ;%$nx4\t"), min_size=1))
+def test_where_words_stand(text: str) -> None:
+    for command in unitfile.parse(f"[Service]\nExecStart=/p {text}\n").commands():
+        (entry,) = unitfile.parse(f"[Service]\nExecStart=/p {text}\n").entries
+        for word, (start, end) in zip(command.argv[1:], command.spans[1:], strict=True):
+            if entry.value[start:end] != "\\;":
+                assert quoting.split(entry.value[start:end]) == [word]
+                assert "".join(letter for letter, _, _ in quoting.spelling(entry.value, start, end)) == word
+
+
+@given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1), st.sampled_from("\"'"))
+def test_text_put_into_a_word(added: str, mark: str) -> None:
+    for line in (f"/p {mark}a{quoting.within(added, mark)}b{mark}", f"/p a{quoting.within(added, '')}b"):
+        (command,) = unitfile.parse(f"[Service]\nExecStart={line}\n").commands()
+        words = quoting.expand([quoting.resolve(word, {"a": "!"}) for word in command.argv], {"A": "!"})
+        assert words == ["/p", f"a{added}b"]
+
+
+def test_a_dollar_behind_a_colon_is_one() -> None:
+    assert quoting.quote("$A%", variables=False) == "$A%%"
+    assert quoting.quote('{"a": 1}') == "'{\"a\": 1}'"

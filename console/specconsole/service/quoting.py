@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 BLANKS = " \t\n\r"
 _SIMPLE = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "s": " "}
@@ -27,6 +27,8 @@ class Command:
     """argv[0] is the program's path, also where `@` gives it another name."""
     prefixes: str = ""
     """`-` failure ignored, `:` no variables, `+` and `!` more rights, `@` another name."""
+    spans: tuple[tuple[int, int], ...] = field(default=(), compare=False)
+    """Where each word of argv stands in the text it was read from, its quotes included."""
 
 
 def _escape(text: str, at: int) -> tuple[str, int]:
@@ -68,6 +70,7 @@ def next_word(text: str, at: int = 0) -> tuple[str | None, int]:
         elif char in "\"'":
             quote = char
         elif char in BLANKS:
+            at -= 1
             break
         else:
             word.append(char)
@@ -99,8 +102,12 @@ def commands(text: str) -> list[Command]:
             return found
 
 
-def _one_command(text: str, at: int) -> tuple[list[str], int, bool]:
-    words: list[str] = []
+Word = tuple[str, int, int]
+"""A word, and where it stands."""
+
+
+def _one_command(text: str, at: int) -> tuple[list[Word], int, bool]:
+    words: list[Word] = []
     while True:
         while at < len(text) and text[at] in BLANKS:
             at += 1
@@ -108,20 +115,21 @@ def _one_command(text: str, at: int) -> tuple[list[str], int, bool]:
         if words and rest[:1] == ";" and rest[1:2].strip() == "":
             return words, at + 1, True
         if words and rest[:2] == "\\;" and rest[2:3].strip() == "":
-            words.append(";")
+            words.append((";", at, at + 2))
             at += 2
             continue
+        start = at
         word, at = next_word(text, at)
         if word is None:
             return words, at, False
-        words.append(word)
+        words.append((word, start, at))
 
 
-def _command(words: Sequence[str]) -> Command:
-    path = words[0].lstrip("-@:+!|")
-    prefixes = words[0][: len(words[0]) - len(path)]
-    rest = words[2:] if "@" in prefixes else words[1:]
-    return Command((path, *rest), prefixes)
+def _command(words: Sequence[Word]) -> Command:
+    path = words[0][0].lstrip("-@:+!|")
+    prefixes = words[0][0][: len(words[0][0]) - len(path)]
+    kept = [words[0], *(words[2:] if "@" in prefixes else words[1:])]
+    return Command((path, *(word for word, _, _ in kept[1:])), prefixes, tuple((one, end) for _, one, end in kept))
 
 
 def resolve(text: str, specifiers: Mapping[str, str]) -> str:
@@ -148,14 +156,50 @@ def expand(argv: Sequence[str], environment: Mapping[str, str], unset: str = "")
     return words
 
 
-def quote(word: str) -> str:
-    """Write a word so that systemd reads it as it is: quotes where needed, `%` and `$` doubled."""
-    plain = word.replace("%", "%%").replace("$", "$$")
+def quote(word: str, *, variables: bool = True) -> str:
+    """Write a word so that systemd reads it as it is: quotes where needed, `%` doubled, and `$` unless it means nothing.
+
+    `variables`: False behind the prefix `:`.
+    """
+    plain = word.replace("%", "%%").replace("$", "$$" if variables else "$")
     if plain and not set(plain) & set(BLANKS + "\"'\\;") and plain.isprintable():
         return plain
-    escaped = plain.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-    controls = re.sub(r"[\x01-\x1f\x7f]", lambda found: f"\\x{ord(found[0]):02x}", escaped)
-    return f'"{controls}"'
+    mark = "'" if '"' in plain and "'" not in plain else '"'
+    return mark + _escaped(plain, mark) + mark
+
+
+def within(text: str, quote: str, *, variables: bool = True) -> str:
+    """Write text as a part of a word that is there already; `quote`: the one that is open at that place, or ""."""
+    plain = text.replace("%", "%%").replace("$", "$$" if variables else "$")
+    return _escaped(plain, quote or "\"'", blanks="" if quote else "\\s")
+
+
+def _escaped(plain: str, quotes: str, blanks: str = "") -> str:
+    escaped = plain.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
+    for mark in quotes:
+        escaped = escaped.replace(mark, f"\\{mark}")
+    if blanks:
+        escaped = escaped.replace(" ", blanks)
+    return re.sub(r"[\x01-\x1f\x7f]", lambda found: f"\\x{ord(found[0]):02x}", escaped)
+
+
+def spelling(text: str, start: int, end: int) -> list[tuple[str, int, str]]:
+    """How a word is written: of each of its characters where the spelling of it ends, and the quote that is open there."""
+    found: list[tuple[str, int, str]] = []
+    at, quote = start, ""
+    while at < end:
+        char = text[at]
+        at += 1
+        if char == "\\":
+            piece, at = _escape(text, at)
+            found += [(one, at, quote) for one in piece]
+        elif quote and char == quote:
+            quote = ""
+        elif not quote and char in "\"'":
+            quote = char
+        else:
+            found.append((char, at, quote))
+    return found
 
 
 def join(argv: Sequence[str]) -> str:
