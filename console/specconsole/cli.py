@@ -23,6 +23,8 @@ VERBS: dict[str, str] = {
     "bundle": "logs, samples, units, GPUs, doctor and history of a host in one archive, secrets masked",
     "explain": "what collected files mean: logs, metrics, streams, benchmarks, nvidia-smi, ps …",
     "watch": "follow a start until it is ready or has failed",
+    "derive": "make a speculative unit from the baseline, shown as a diff before it is written",
+    "underive": "take away a unit that derive wrote",
     "swap": "take a host from one unit to another, proven, with a way back",
     "stop": "stop a unit and see that nothing of it is left",
     "start": "start a unit and prove that it serves",

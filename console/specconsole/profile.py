@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import fnmatch
+import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,8 @@ class UnitProfile:
     """baseline or variant, where the command does not tell."""
     port: int | None = None
     """Where its server is reached, where the command does not tell or something stands in between."""
+    speculative: Mapping[str, Any] = field(default_factory=dict)
+    """What `derive` makes it from, where it is a variant: the keys of --speculative-config."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +163,7 @@ def _units(file: toml.File, tables: Mapping[str, Any]) -> tuple[UnitProfile, ...
     for label in tables:
         path = ("units", label)
         table = file.get(tables, label, "table", ("units",))
-        file.only(table, ("name", "manager", "role", "port"), path)
+        file.only(table, ("name", "manager", "role", "port", "speculative"), path)
         name, manager = file.get(table, "name", "text", path), file.get(table, "manager", "text", path, "system")
         if not name:
             raise file.wrong(path, f'[units.{label}] needs a "name", the unit\'s.')
@@ -168,8 +171,19 @@ def _units(file: toml.File, tables: Mapping[str, Any]) -> tuple[UnitProfile, ...
             raise file.wrong((*path, "manager"), f'"manager" must be "system" or "user:NAME", not {manager!r}.')
         role = file.one_of(table, "role", ("baseline", "variant"), path)
         name = name if name.endswith(".service") else f"{name}.service"
-        units.append(UnitProfile(label, name, manager, role, file.get(table, "port", "port", path)))
+        speculative = _speculative(file, table, path)
+        units.append(UnitProfile(label, name, manager, role, file.get(table, "port", "port", path), speculative))
     return tuple(units)
+
+
+def _speculative(file: toml.File, table: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
+    """The keys of --speculative-config, whatever they are: each vLLM release has others."""
+    given = file.get(table, "speculative", "table", path, {})
+    try:
+        json.dumps(given)
+    except TypeError:
+        raise file.wrong((*path, "speculative"), '"speculative" holds what JSON cannot say, such as a date.') from None
+    return dict(given)
 
 
 def _key(file: toml.File, table: Mapping[str, Any] | None) -> KeySource | None:

@@ -17,8 +17,8 @@ from specconsole.errors import NotPermitted, SpecConsoleError, UsageError
 from specconsole.history.memory import Memory
 from specconsole.host.base import Host
 from specconsole.profile import Profile
-from specconsole.text import clean, duration, one_line
-from specconsole.verb import judgement, output
+from specconsole.text import duration, one_line
+from specconsole.verb import asking, judgement, output
 from specconsole.verb.link import say, telling_of_the_link
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 REPLANS = 3
-QUESTION = "Go? [y/N] "
+QUESTION = "Go?"
 ON_INTERRUPT = "\nCancel and roll back (c), leave it to the host and end here (l), or keep watching (k)? [k] "
 
 
@@ -186,12 +186,9 @@ class Session:
 
     async def confirmed(self, plan: Plan) -> bool:
         """Ask; the default is no. Raises UsageError where nobody can be asked."""
-        if self.args.yes:
-            return True
-        if not sys.stdin.isatty():
-            raise UsageError("Nobody can be asked here.", hint="Confirm with --yes, or look with --dry-run.")
-        said = await _ask(f"{plan.action} {one_line(plan.target.key)} on {self.host.name}. {QUESTION}")
-        return said.strip().lower() in ("y", "yes")
+        return self.args.yes or await asking.confirmed(
+            f"{plan.action} {one_line(plan.target.key)} on {self.host.name}. {QUESTION}"
+        )
 
     async def follow(self, ident: str) -> SwapView | None:
         """Tell a swap until it is over; None: it was left to the host."""
@@ -228,7 +225,7 @@ class Session:
 
         said = "l"
         if sys.stdin.isatty():
-            said = (await _ask(ON_INTERRUPT)).strip().lower()[:1]
+            said = (await asking.ask(ON_INTERRUPT)).strip().lower()[:1]
         if said == "c":
             given = await swap.cancel(self.host, ident)
             say("cancelled: it rolls back now" if given else "it is over already")
@@ -252,7 +249,7 @@ class Session:
             held = f", {memory / 2**30:.1f} GiB" if memory else ""
             text = f"pid {one.get('pid')}  {one.get('argv')}  unit {one.get('unit') or '—'}{held}"
             print("  " + one_line(text, 200), file=sys.stderr)  # noqa: T201
-        said = await _ask("End exactly these processes? [y/N] ")
+        said = await asking.ask("End exactly these processes? [y/N] ")
         await swap.answer(
             self.host, ident, str(ask["what"]), "end" if said.strip().lower() in ("y", "yes") else "leave"
         )
@@ -360,10 +357,3 @@ def _interrupts() -> Iterator[asyncio.Event]:
         yield event
     finally:
         loop.remove_signal_handler(signal.SIGINT)
-
-
-async def _ask(question: str) -> str:
-    """Ask on the terminal; an end of input is an empty answer."""
-    sys.stderr.write(clean(question))
-    sys.stderr.flush()
-    return await asyncio.to_thread(sys.stdin.readline)

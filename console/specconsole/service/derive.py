@@ -1,0 +1,307 @@
+"""A variant of a unit made from its baseline: what would be written, and what is to be said of it. Reads only."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from specconsole.errors import NotPermitted, UsageError
+from specconsole.host.base import Host, HostFacts
+from specconsole.profile import Profile
+from specconsole.service import choose, definition, derived, discover, files, method, option, source, systemd, unitfile
+from specconsole.service.derived import Baseline
+from specconsole.service.finding import Finding, refused
+from specconsole.service.method import Neighbour
+from specconsole.service.placing import Surroundings, Unplaced
+from specconsole.service.plan import is_rival
+from specconsole.service.systemd import Block, Manager
+from specconsole.service.unit import Unit
+from specconsole.text import one_line
+
+SYSTEM = "/etc/systemd/system"
+USER = ".config/systemd/user"
+"""In the home of the manager's owner."""
+CONTEXT = 3
+KINDS = {"refuse": "REFUSED", "warn": "warning", "note": "note"}
+"""A finding's severity in words."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What is wanted."""
+
+    name: str
+    """ngram, eagle3, or what the operator calls it."""
+    settings: Mapping[str, Any]
+    """The keys of --speculative-config."""
+    unit: str = ""
+    """The new unit's name where a profile gives one; "" for BASELINE-NAME.service."""
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """What would be written, and what is to be said of it."""
+
+    host: str
+    baseline: Unit
+    variant: Variant
+    name: str
+    """The new unit."""
+    path: str
+    words: tuple[str, ...] = ()
+    """The options that are added."""
+    argv: tuple[str, ...] = field(default=(), repr=False)
+    """The command as systemd shall start it; like the text it may hold secrets."""
+    text: str = field(default="", repr=False)
+    """What is written."""
+    diff: tuple[str, ...] = ()
+    """Against the baseline's file, or against what an earlier derive wrote; secrets masked."""
+    against: str = ""
+    """The file that the diff starts from."""
+    findings: tuple[Finding, ...] = ()
+    blockers: tuple[str, ...] = ()
+    """Why it cannot be written."""
+    by_hand: str = ""
+    """What a person would have to do where the options cannot be placed."""
+    remarks: tuple[str, ...] = ()
+    seen: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The digest of each file that the text was made from."""
+    before: str = field(default="", repr=False)
+    """What an earlier derive wrote; "" for nothing."""
+    manager: Manager = field(default_factory=Manager)
+
+    @property
+    def unchanged(self) -> bool:
+        """What an earlier derive wrote is what this one would write."""
+        return bool(self.text) and self.before == self.text
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """Why it is not written: what stands in the way, and what would fail if it were."""
+        return (*self.blockers, *(finding.sentence for finding in refused(self.findings)))
+
+    @property
+    def said(self) -> tuple[tuple[str, str], ...]:
+        """What is to be said of it, the gravest first: a kind, and a sentence with what it stands on."""
+        found = [("BLOCKED", blocker) for blocker in self.blockers]
+        found += [("by hand", self.by_hand)] if self.by_hand else []
+        found += [
+            (KINDS[finding.severity], f"{finding.sentence} ({finding.evidence}; {finding.source})")
+            for finding in self.findings
+        ]
+        return (*found, *(("note", remark) for remark in self.remarks))
+
+
+def variant_of(name: str, method: str | None, settings: Sequence[str], profile: Profile | None) -> Variant:
+    """What is wanted: by the profile's unit of that label, and by the command line, which wins.
+
+    Raises:
+        UsageError: neither says what the variant is, or a setting is no KEY=VALUE.
+    """
+    said = profile.unit(name) if profile else None
+    given: dict[str, Any] = dict(said.speculative) if said else {}
+    if method and method != given.get("method"):  # the profile's other keys are of its own method
+        given = {"method": method}
+    given |= dict(map(option.setting, settings))
+    if not given:
+        known = [unit.label for unit in profile.units if unit.speculative] if profile else []
+        where = f"The profile {profile.name} describes {', '.join(known)}." if profile and known else ""
+        raise UsageError(
+            f"Nothing says what {name} is.",
+            where,
+            "Give --method, and --set KEY=VALUE for each key of --speculative-config.",
+        )
+    return Variant(name, given, said.name if said else "")
+
+
+async def plan(host: Host, baseline: str, variant: Variant, profile: Profile | None = None) -> Derivation:
+    """Look at the host, and say what would be written. Reads only.
+
+    Raises:
+        NotRunning: there is no such unit.
+        NotPermitted: its file cannot be read.
+        UsageError: the variant's name is none, or the host's vLLM has no flag for a key.
+        LinkLost: the link is down.
+    """
+    facts = await host.up()
+    found = await discover.findings(host, profile)
+    unit = choose.named([one.unit for one in found], baseline)
+    finding = next(one for one in found if one.unit is unit)
+    name = _name(unit, variant)
+    peers = [one.unit.name for one in found if one.unit.manager == unit.manager]
+    look = await _look(host, facts, finding, name, peers)
+    words = option.words(variant.settings, unit.version)
+    folder = _folder(finding.manager, unit.fragment)
+    draft = Derivation(
+        host.name, unit, variant, name, f"{folder}/{name}", words,
+        blockers=_blockers(host, look, unit),
+        remarks=_remarks(look, unit),
+        seen={path: digest(text) for path, text in look.baseline.files},
+        before=look.before,
+        manager=finding.manager,
+    )  # fmt: skip
+    rivals = _rivals(found, unit, name, look)
+    filled = _filled(draft, look, rivals)
+    return replace(filled, findings=_checked(filled, look, _neighbours(found, filled, {*rivals, *look.against})))
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What was read for a plan."""
+
+    baseline: Baseline
+    shown: Block
+    """What systemd says of the new name."""
+    before: str
+    """The file that is there under the new name; "" for none."""
+    unread: bool = False
+    """It is there, and cannot be read."""
+    drop_ins: Mapping[str, str] = field(default_factory=dict)
+    """Drop-ins that are there for the new name alone: path and text."""
+    against: frozenset[str] = frozenset()
+    """Units that say themselves that they cannot run beside the new one."""
+
+
+async def _look(host: Host, facts: HostFacts, finding: discover.Finding, name: str, peers: Sequence[str]) -> _Look:
+    unit, manager = finding.unit, finding.manager
+    asked = (*systemd.STATE, *systemd.FILES, "Conflicts")
+    blocks = await discover.show(host, manager, list(dict.fromkeys([unit.name, name, *peers])), asked)
+    by_name = {systemd.last(block, "Id"): block for block in blocks}
+    block, shown = by_name.get(unit.name, {}), by_name.get(name, {})
+    paths = source.unit_files(block)
+    texts = await files.read(host, paths)
+    unreadable = [path for path in paths if texts[path] is None]
+    if unreadable or not paths:
+        raise NotPermitted(f"The file of {unit.key} cannot be read.", ", ".join(unreadable) or "It has none.")
+    scripts = await discover.scripts(host, {unit.name: finding.raw})
+    around = Surroundings(
+        source.specifiers(unit.name, manager, facts, block),
+        finding.raw.environment,
+        finding.raw.complete,
+        finding.raw.folder,
+        scripts,
+    )
+    there = systemd.last(shown, "FragmentPath")
+    text = (await files.read(host, [there]))[there] if there else ""
+    baseline = Baseline(unit.name, tuple((path, texts[path] or "") for path in paths), around)
+    own = await files.read(host, [path for path in source.unit_files(shown) if path.split("/")[-2] == f"{name}.d"])
+    drop_ins = {path: one or "" for path, one in own.items()}
+    against = [one for one, said in by_name.items() if name in systemd.last(said, "Conflicts").split()]
+    return _Look(baseline, shown, text or "", text is None, drop_ins, frozenset(against))
+
+
+def _name(unit: Unit, variant: Variant) -> str:
+    name = variant.unit or derived.name_of(unit.name, variant.name)
+    if not derived.NAME.fullmatch(name) or len(name) > 200:
+        raise UsageError(f"{one_line(name)} is no unit's name.", hint="Letters, digits, and :-_. are.")
+    if name == unit.name:
+        raise UsageError(f"{name} is the baseline itself.", hint="Give --variant another name.")
+    return name
+
+
+def _folder(manager: Manager, fragment: str) -> str:
+    """Where an operator's units lie: beside the baseline, unless that came with a package or at run time."""
+    own = SYSTEM if manager.name == "system" else f"{manager.home}/{USER}"
+    folder = fragment.rpartition("/")[0]
+    return folder if folder.startswith(("/etc/", manager.home + "/")) else own
+
+
+def _filled(draft: Derivation, look: _Look, rivals: Sequence[str]) -> Derivation:
+    """The plan with its text and diff, or with the reason why there is none."""
+    variant, baseline = draft.variant, look.baseline
+    try:
+        text = derived.compose(baseline, draft.name, variant.name, variant.settings, draft.words, rivals)
+    except Unplaced as error:
+        why = f"the options cannot be placed with certainty: {error}"
+        return replace(draft, blockers=(*draft.blockers, why), by_hand=error.by_hand)
+    mine = derived.mark_of(look.before)
+    old, against = (look.before, draft.path) if mine else (baseline.files[0][1], baseline.files[0][0])
+    diff = difflib.unified_diff(
+        definition.masked(old).splitlines(),
+        definition.masked(text).splitlines(),
+        against,
+        draft.path,
+        n=CONTEXT,
+        lineterm="",
+    )
+    argv = derived.argv_of(text, draft.name, baseline)
+    return replace(draft, text=text, argv=argv, diff=tuple(diff), against=against)
+
+
+def _rivals(found: Sequence[discover.Finding], baseline: Unit, name: str, look: _Look) -> list[str]:
+    """Units of the same manager that cannot run beside it, and that do not say so themselves: the baseline first."""
+    mine = [one.unit for one in found if one.unit.manager == baseline.manager and one.unit.name != name]
+    others = [unit.name for unit in mine if unit.name != baseline.name and is_rival(unit, baseline)]
+    return [baseline.name, *(other for other in others if other not in look.against)]
+
+
+def _neighbours(found: Sequence[discover.Finding], plan: Derivation, stopped: set[str]) -> list[Neighbour]:
+    """The other units of the host, and whether a start of the new one stops them."""
+    others = [one.unit for one in found if (one.unit.name, one.manager) != (plan.name, plan.manager)]
+    return [
+        Neighbour(
+            unit.key,
+            None if unit.serving.endpoint.uds or "port" in unit.serving.unknown else unit.serving.endpoint.port,
+            unit.state.running,
+            unit.manager == plan.manager.name and unit.name in stopped,
+        )
+        for unit in others
+    ]
+
+
+def _checked(plan: Derivation, look: _Look, neighbours: Sequence[Neighbour]) -> tuple[Finding, ...]:
+    """What is known of speculation by this command."""
+    around = look.baseline.around
+    known = plan.argv and method.facts(
+        plan.argv,
+        around.environment,
+        around.known(),
+        complete=around.complete,
+        version=plan.baseline.version,
+        neighbours=neighbours,
+    )
+    return method.check(known) if known else ()
+
+
+def _blockers(host: Host, look: _Look, unit: Unit) -> tuple[str, ...]:
+    found = []
+    shown, there = look.shown, systemd.last(look.shown, "FragmentPath")
+    if host.read_only:
+        found.append("this host is open for reading only, or this login has no rights to change it")
+    if host.facts is not None and host.facts.python is None:
+        found.append("this host has no Python of 3.8 or newer, which would write the unit")
+    if systemd.last(shown, "LoadState") == "masked":
+        found.append("the new name is masked")
+    elif look.unread:
+        found.append(f"{there} is there already and cannot be read")
+    elif there:
+        mark = derived.mark_of(look.before)
+        if mark is None:
+            found.append(f"{there} is there already, and specconsole did not write it")
+        elif not mark.intact:
+            found.append(f"{there} was edited by hand since it was derived: it is yours now")
+        elif mark.origin != unit.name:
+            found.append(f"{there} was derived from {mark.origin}")
+    if derived.mark_of(look.baseline.files[0][1]):
+        found.append(f"{unit.key} is derived itself: derive from its baseline")
+    for path, text in look.drop_ins.items():
+        if unitfile.parse(text).all("ExecStart"):
+            found.append(f"{path} replaces its command: a drop-in that is there for a unit of that name")
+    return tuple(found)
+
+
+def _remarks(look: _Look, unit: Unit) -> tuple[str, ...]:
+    found = [f"{path} is there for it, and stays" for path in look.drop_ins]
+    if systemd.last(look.shown, "ActiveState") in ("active", "activating", "reloading"):
+        found.append("it runs now: what is written counts from its next start on")
+    if unit.state.need_reload:
+        found.append(f"the files of {unit.key} changed since systemd read them: the daemon-reload makes that count too")
+    return tuple(found)
+
+
+def digest(text: str) -> str:
+    """What tells whether a file is still the one that was seen."""
+    return hashlib.sha256(text.encode()).hexdigest()
