@@ -123,8 +123,8 @@ def test_what_a_reboot_would_start() -> None:
 def test_what_the_host_is_told_is_json_without_the_command_line() -> None:
     told = json.loads(json.dumps(plan().to_json()))
     assert told["target"]["speculates"] is True
-    assert told["back_to"]["seen"] == {"up": True, "invocation": "i" * 32}
-    assert told["target"]["seen"] == {"up": False, "invocation": ""}
+    assert told["back_to"]["seen"] == {"up": True, "invocation": "i" * 32, "restarts": BASE.state.restarts}
+    assert told["target"]["seen"] == {"up": False, "invocation": "", "restarts": NGRAM.state.restarts}
     assert "argv" not in json.dumps(told)
     assert plan(choices=Choices(rollback=False)).to_json()["back_to"] is None
 

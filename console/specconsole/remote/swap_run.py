@@ -229,6 +229,19 @@ class Run:
         state = state or self.show(unit)
         return self.world.processes(state.cgroup, bool(unit.get("container")))
 
+    def orphans(self) -> List[Process]:
+        """Engines and workers whose server is dead: without a parent, and of no unit that runs."""
+        return [one for one in self.world.strays() if not self._runs(one.unit)]
+
+    def _runs(self, unit: str) -> bool:
+        """Whether a process without a parent is the main process of a unit that runs, which is no leftover."""
+        if not unit.endswith(".service") or Ref(unit).key in self.down:
+            return False
+        try:
+            return self.systemd.show(Ref(unit)).up
+        except SystemctlFailed:
+            return True
+
     def others(self, rows: Sequence[Dict[str, Any]], ours: FrozenSet[int]) -> List[Dict[str, Any]]:
         """The processes on the GPUs that are not ours, each with its GPU."""
         return [

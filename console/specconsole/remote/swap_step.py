@@ -50,12 +50,15 @@ def _as_planned(run: Run) -> Dict[str, State]:
     for unit in [run.target, *run.stops, *(run.plan.get("others") or [])]:
         state = states[Ref.of(unit).key] = run.show(unit)
         seen = unit.get("seen") or {}
-        if seen and (state.up, state.invocation if state.up else "") != (
-            bool(seen.get("up")),
-            seen.get("invocation", "") if seen.get("up") else "",
-        ):
+        if seen and (state.up != bool(seen.get("up")) or (state.up and _another(state, seen))):
             raise Stale("%s is not as it was planned: now %s" % (Ref.of(unit).key, state.active))
     return states
+
+
+def _another(state: State, seen: Dict[str, Any]) -> bool:
+    """Whether a unit that ran was started anew by somebody, and not by systemd, which a crash loop lets do so every minute."""
+    by_itself = seen.get("restarts") is not None and state.restarts > int(seen["restarts"])
+    return state.invocation != seen.get("invocation", "") and not by_itself
 
 
 def _startable(run: Run, target: Dict[str, Any], state: State) -> None:
@@ -104,13 +107,15 @@ def _gpus(run: Run, mine: FrozenSet[int]) -> None:
         run.note("floor not known of GPU %s: no earlier swap on this host saw it free" % ", ".join(unknown))
     if any(row.get("mig") for row in rows):
         run.note("MIG is on: the driver tells the memory of the whole GPU only")
+    fate = {"end": "is ended", "leave": "stays"}.get(str(run.plan.get("orphans")), "is asked about")
+    dead = frozenset(one.pid for one in run.orphans()) - mine
     for one in run.others(rows, mine):
         held = "%s of " % size(one["memory"]) if one.get("memory") is not None else ""
-        run.note(
-            "GPU %s: %spid %d (%s)%s stays" % (one["gpu"], held, one["pid"], one["name"] or "not visible", _unit(one))
-        )
+        will = "%s: its server is dead" % fate if one["pid"] in dead else "stays"
+        who = "%spid %d (%s)%s" % (held, one["pid"], one["name"] or "not visible", _unit(one))
+        run.note("GPU %s: %s %s" % (one["gpu"], who, will))
     if run.plan["action"] != "stop":
-        _fits(run, rows, mine)
+        _fits(run, rows, mine if fate == "stays" else mine | dead)
 
 
 def _fits(run: Run, rows: List[Dict[str, Any]], mine: FrozenSet[int]) -> None:
@@ -176,7 +181,7 @@ TICK_DRAIN_S = 1.0
 def _same_still(run: Run) -> None:
     for unit in run.stops:
         state, seen = run.show(unit), unit.get("seen") or {}
-        if seen.get("up") and state.up and state.invocation != seen.get("invocation"):
+        if seen.get("up") and state.up and _another(state, seen):
             raise Foreign("somebody else restarted %s meanwhile" % Ref.of(unit).key)
 
 

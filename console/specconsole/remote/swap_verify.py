@@ -14,7 +14,6 @@ from specconsole.remote.swap_judge import Card
 from specconsole.remote.swap_process import Process
 from specconsole.remote.swap_run import Run, StepFailed
 from specconsole.remote.swap_step import wanted
-from specconsole.remote.swap_unit import Ref, SystemctlFailed
 
 GONE_S = 20.0
 """How long processes may take to go by themselves before they count as left behind: 2.6 s were measured for one GPU."""
@@ -41,19 +40,8 @@ def _left(run: Run, known: Sequence[Process]) -> Tuple[List[Process], FrozenSet[
     for unit in [run.target] if run.story.back else run.stops:
         found.update((one.identity, one) for one in run.processes(unit))
     certain = frozenset(found)
-    strays = [one for one in run.world.strays() if one.identity not in found]
-    found.update((one.identity, one) for one in strays if not _runs(run, one.unit))
+    found.update((one.identity, one) for one in run.orphans() if one.identity not in found)
     return sorted(found.values(), key=lambda one: one.pid), certain
-
-
-def _runs(run: Run, unit: str) -> bool:
-    """Whether a process without a parent is the main process of a unit that runs, which is no leftover."""
-    if not unit.endswith(".service") or Ref(unit).key in run.down:
-        return False
-    try:
-        return run.systemd.show(Ref(unit)).up
-    except SystemctlFailed:
-        return True
 
 
 def _processes_gone(run: Run, known: Sequence[Process]) -> None:

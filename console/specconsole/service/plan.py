@@ -207,7 +207,11 @@ def unit_json(unit: Unit, users: Mapping[str, tuple[int, int]]) -> dict[str, Any
         "utilization": utilization(serving.argv),
         "log_file": serving.log_file,
         "container": serving.image is not None,
-        "seen": {"up": unit.state.running, "invocation": unit.state.invocation if unit.state.running else ""},
+        "seen": {
+            "up": unit.state.running,
+            "invocation": unit.state.invocation if unit.state.running else "",
+            "restarts": unit.state.restarts,
+        },
     }
 
 

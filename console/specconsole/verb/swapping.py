@@ -46,9 +46,9 @@ def configure(parser: argparse.ArgumentParser, *, rollback: bool = True, stops: 
             choices=("go", "give-up"),
             help="with requests still in flight then: go on, or give up (go)",
         )
-        parser.add_argument(
-            "--orphans", choices=("ask", "end", "leave"), help="processes that a stopped unit leaves behind (ask)"
-        )
+    parser.add_argument(
+        "--orphans", choices=("ask", "end", "leave"), help="processes that a stopped unit left behind (ask)"
+    )
     if rollback:
         parser.add_argument(
             "--no-rollback", action="store_true", help="leave everything as it is when the target fails"
