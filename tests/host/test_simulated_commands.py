@@ -151,7 +151,7 @@ async def test_messages_are_searched(host: SimulatedHost) -> None:
 
 
 async def test_an_option_that_is_not_known_is_not_passed_over(host: SimulatedHost) -> None:
-    for words in (["--priority=3"], ["-r"], ["--user-unit=x"], ["-b"]):
+    for words in (["--priority=3"], ["-r"], ["--user-unit=x"], ["-k"]):
         assert (await host.run(["journalctl", *words])).status == 127
         async with host.process(["journalctl", "-f", *words]) as process:
             assert (await process.wait()).status == 127

@@ -217,7 +217,7 @@ def blockers(host: Host, target: Unit, settings: Block, seen: Look, action: str,
     if host.read_only:
         found.append("this host is open for reading only, or this login has no rights to change it")
     if not seen.boot:
-        found.append("this host did not tell what a swap must know first: it runs none (simulated, or no Python there)")
+        found.append("this host did not tell what a swap must know first: it runs none (is there no Python?)")
     load = systemd.last(settings, "LoadState")
     if action != "stop" and load not in ("loaded", ""):
         found.append(f"{target.key} cannot be started: its unit is {load}")

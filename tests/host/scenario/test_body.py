@@ -22,7 +22,7 @@ GIB = 2**30
 
 
 def script(scenario: str, role: str = kimi.NGRAM) -> Script:
-    return SCENARIOS[scenario].site().units[kimi.NAMES[role]].script(1, 7)
+    return SCENARIOS[scenario].site().units[kimi.NAMES[role]].script(1, 7, frozenset())
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
@@ -64,7 +64,7 @@ def test_all_of_the_checkpoint_is_read_while_its_bar_fills() -> None:
 def test_the_same_start_is_the_same_every_time_and_two_starts_are_not() -> None:
     assert script("normal").sample(3000.0) == script("normal").sample(3000.0)
     unit = SCENARIOS["normal"].site().units[NGRAM]
-    assert unit.script(1, 7).sample(3000.0) != unit.script(2, 8).sample(3000.0)
+    assert unit.script(1, 7, frozenset()).sample(3000.0) != unit.script(2, 8, frozenset()).sample(3000.0)
 
 
 def test_noise_is_spread_evenly() -> None:

@@ -54,10 +54,19 @@ def _control(machine: Machine, words: Sequence[str]) -> Awaitable[Answer] | None
     """Start and stop units; like systemctl this returns when it is done, unless told not to wait."""
     options = parse(words, ("--job-mode", "-t", "-p", "--property", "--timestamp", "-M", "--machine"))
     deeds = {"start": (False, True), "stop": (True, False), "restart": (True, True), "try-restart": (True, True)}
-    if not options.words or options.words[0] not in deeds or "--user" in options.flags:
+    if not options.words or options.words[0] not in {*deeds, "reset-failed"} or "--user" in options.flags:
         return None
     names = systemctl.units_named(machine, options.words[1:])
+    if options.words[0] == "reset-failed":
+        return _reset(machine, names)
     return _change(machine, names, *deeds[options.words[0]], wait="--no-block" not in options.flags)
+
+
+async def _reset(machine: Machine, names: Sequence[str]) -> Answer:
+    for name in names:
+        if name in machine.units:
+            machine.units[name].forgive()
+    return 0, ""
 
 
 async def _change(machine: Machine, names: Sequence[str], stop: bool, start: bool, *, wait: bool) -> Answer:

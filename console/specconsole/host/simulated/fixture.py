@@ -47,7 +47,7 @@ def unit_files() -> dict[str, UnitFile]:
     return files
 
 
-def _script(name: str, number: int, seed: int) -> Script:  # noqa: ARG001
+def _script(name: str, number: int, seed: int, held: frozenset[int]) -> Script:  # noqa: ARG001
     """Every start of a unit is the recorded one."""
     return recording.load(name)
 

@@ -16,6 +16,7 @@ from specconsole.host.simulated.engine import PORTS, Engine
 from specconsole.host.simulated.machine import Machine
 from specconsole.host.simulated.probe import Probe
 from specconsole.host.simulated.process import Output, SimulatedProcess
+from specconsole.host.simulated.programs import PROGRAMS, Programs
 from specconsole.host.simulated.site import Site
 from specconsole.host.simulated.story import Story
 from specconsole.stream import Latest
@@ -61,6 +62,7 @@ class SimulatedHost:
         self._tasks: set[asyncio.Task[None]] = set()
         self._processes: set[SimulatedProcess] = set()
         self._opened = False
+        self._programs = Programs(self.machine, self.clock, self._speed * _LEAST_SLEEP_S, self._spawn)
 
     @property
     def name(self) -> str:
@@ -207,6 +209,10 @@ class SimulatedHost:
                 return
             if what.name == "drive":
                 async for item in drive.drive(self.machine, what.arguments, stdin, self._speed):
+                    yield item
+                return
+            if what.name in PROGRAMS:
+                async for item in self._programs.run(what, stdin):
                     yield item
                 return
             yield command.NOT_RECORDED, f"{what.name}: not recorded\n".encode()

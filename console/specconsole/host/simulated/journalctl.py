@@ -16,7 +16,7 @@ _VALUED = (
 )  # fmt: skip
 _FLAGS = {
     "-a", "--all", "-f", "--follow", "--no-tail", "-q", "--quiet", "--no-pager", "--no-full", "--full", "-l", "--utc", "--system",
-    "-m", "--merge", "--no-hostname",
+    "-m", "--merge", "--no-hostname", "-b",
 }  # fmt: skip
 _IMPLIED = 10
 """Lines that `-f` begins with unless told otherwise."""

@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any
 
 from specconsole.clock import Clock
+from specconsole.host.simulated.disk import Disk
 from specconsole.host.simulated.journal import Journal
 from specconsole.host.simulated.playback import Playback
 from specconsole.host.simulated.script import Sample
@@ -38,6 +39,17 @@ class Stranger:
     """Bytes."""
 
 
+@dataclass(frozen=True)
+class Left:
+    """An entry of /dev/shm that a server left behind."""
+
+    name: str
+    size: int
+    """Bytes."""
+    at: float
+    """When the server started, in seconds since the epoch."""
+
+
 class Machine:
     """What the simulated host is made of; `advance` brings it to the present."""
 
@@ -48,6 +60,10 @@ class Machine:
         self.journal = Journal(site.boot_id, self.booted)
         self.units = {name: SimulatedUnit(file, self.booted, enabled=file.enabled) for name, file in site.units.items()}
         self.strangers: list[Stranger] = []
+        self.left: list[Left] = []
+        self.disk = Disk()
+        self.transients: dict[str, str] = {}
+        """Units that systemd-run has made and that run: their descriptions by name."""
         self.operated = False
         """The user started or stopped something: a story must not interfere any more."""
         self._deeds: list[tuple[float, int, Deed]] = []
@@ -119,7 +135,7 @@ class Machine:
         if unit.running or unit.due != at:
             return
         invocation = unit.new_invocation(at)
-        script = unit.file.script(unit.starts + 1, int(invocation[:8], 16))
+        script = unit.file.script(unit.starts + 1, int(invocation[:8], 16), self.held)
         playback = Playback(script, at, invocation)
         unit.begin(at, playback, self.journal)
         self._lay_lines(unit, playback, at)
@@ -157,6 +173,9 @@ class Machine:
         self.at(playback.gone_at, unless_stopped(lambda moment: self._ended(unit, moment)))
 
     def _ended(self, unit: SimulatedUnit, at: float) -> None:
+        playback = unit.playback
+        if playback is not None and playback.ending is not None:
+            self.left += [Left(name, size, playback.started) for name, size in playback.ending.shm]
         again = unit.end(at, self.journal)
         if again is not None:
             self.at(again, lambda moment: self._begin(unit, moment))
@@ -219,6 +238,20 @@ class Machine:
             self._print(unit, unit.playback, self.clock.now(), line.encode())
             self.journal.announce()
 
+    def note(self, unit: str, line: bytes) -> None:
+        """Let a unit that is none of ours print a line now."""
+        self.journal.add(
+            self.clock.now(),
+            {
+                "MESSAGE": line,
+                "PRIORITY": "6",
+                "SYSLOG_IDENTIFIER": "python3",
+                "_SYSTEMD_UNIT": unit,
+                "_TRANSPORT": "stdout",
+                "_HOSTNAME": self.site.hostname,
+            },
+        )
+
     def _kernel(self, at: float, text: str) -> None:
         """Let the kernel say something."""
         self.journal.add(
@@ -233,6 +266,11 @@ class Machine:
         )
 
     # -- what can be seen --
+
+    @property
+    def held(self) -> frozenset[int]:
+        """The GPUs that processes of no unit hold."""
+        return frozenset(one.gpu for one in self.strangers)
 
     @property
     def serving(self) -> SimulatedUnit | None:
@@ -253,5 +291,5 @@ class Machine:
             default=None,
         )
         if unit is None or unit.playback is None:
-            return next(iter(self.units.values())).file.script(1, 0).sample(float("-inf"))
+            return next(iter(self.units.values())).file.script(1, 0, frozenset()).sample(float("-inf"))
         return unit.playback.sample(now)

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from specconsole.host.simulated.machine import Machine
+from specconsole.host.simulated.machine import Left, Machine
 from specconsole.host.simulated.script import Reading, Row, Sample
-from specconsole.host.simulated.unit import SimulatedUnit
 from specconsole.remote.probe_card import throttle_reasons
 
 _NET = 21_000.0
@@ -90,14 +89,20 @@ def frame(machine: Machine, units: Iterable[str], interval_s: float, at: float) 
         "t": round(at, 3),
         "mono": round(at - machine.booted, 3),
         "source": "nvml",
-        "gpus": [_card(machine, index, reading) for index, reading in enumerate(_readings(machine, sample))],
+        "gpus": cards(machine, at),
         "host": _vitals(machine, sample, at),
         "units": {name: _tree(machine, name, at) for name in units},
-        "shm": _shared(machine.serving, sample, at),
+        "shm": _shared(machine, sample, at),
         "driver": site.driver,
         "interval_s": round(interval_s, 3),
     }
     return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
+def cards(machine: Machine, at: float) -> list[dict[str, Any]]:
+    """A row a GPU at a moment."""
+    readings = _readings(machine, machine.sample(at))
+    return [_card(machine, index, reading) for index, reading in enumerate(readings)]
 
 
 def _readings(machine: Machine, sample: Sample) -> list[Reading]:
@@ -147,7 +152,7 @@ def _vitals(machine: Machine, sample: Sample, at: float) -> dict[str, Any]:
         "net_rx": round(_NET * (at - machine.booted)) if site.counts else None,
         "uptime_s": round(at - machine.booted, 3),
         "shm_total": site.shm_total,
-        "shm_used": room.shm_used,
+        "shm_used": room.shm_used + sum(one.size for one in machine.left),
     }
 
 
@@ -165,9 +170,12 @@ def _process(row: Row, began: float) -> dict[str, Any]:
     return values | {"started_s": round(began + values.pop("began_s"), 2)}
 
 
-def _shared(unit: SimulatedUnit | None, sample: Sample, at: float) -> list[dict[str, Any]]:
-    """The entries of /dev/shm that the running server made."""
-    if unit is None or unit.playback is None:
-        return []
-    age = round(max(at - unit.playback.started, 0.0), 1)
-    return [{"name": name, "size": size, "age_s": age, "uid": 0} for name, size in sample.shm]
+def _shared(machine: Machine, sample: Sample, at: float) -> list[dict[str, Any]]:
+    """The entries of /dev/shm that the running server made, and what others left."""
+    unit = machine.serving
+    began = unit.playback.started if unit and unit.playback else None
+    own = [Left(name, size, began) for name, size in sample.shm] if began is not None else []
+    return [
+        {"name": one.name, "size": one.size, "age_s": round(max(at - one.at, 0.0), 1), "uid": 0}
+        for one in [*own, *machine.left]
+    ]

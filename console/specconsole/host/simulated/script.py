@@ -122,6 +122,8 @@ class Ending:
     """What is printed after SIGTERM, with seconds after it."""
     kernel: tuple[tuple[float, str], ...] = ()
     """What the kernel says of it, likewise; an end by itself has seconds after the spawn."""
+    shm: tuple[tuple[str, int], ...] = ()
+    """Entries of /dev/shm that nobody has removed by then: name and bytes."""
 
 
 @dataclass(frozen=True)

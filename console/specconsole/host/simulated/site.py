@@ -33,8 +33,8 @@ class UnitFile:
     """What its scripts are called: a recording's name, or a role."""
     description: str
     argv: tuple[str, ...]
-    script: Callable[[int, int], Script]
-    """Makes the script of a start: which start it is, from 1 on, and a number to seed its noise with."""
+    script: Callable[[int, int, frozenset[int]], Script]
+    """Makes the script of a start: which start it is, from 1 on, a number to seed its noise with, the GPUs that are held."""
     environment: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
     restart: str = "no"

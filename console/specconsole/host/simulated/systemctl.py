@@ -81,7 +81,7 @@ def _show(machine: Machine, options: Options, names: Sequence[str]) -> Answer:
     blocks = []
     for name in units_named(machine, names):
         unit = machine.units.get(name)
-        values = properties(machine, unit, unix) if unit else _missing(name)
+        values = properties(machine, unit, unix) if unit else _other(machine, name)
         blocks.append(_block(values, wanted, only_values))
     return 0, "\n".join(blocks)
 
@@ -92,7 +92,12 @@ def _block(values: Mapping[str, str], wanted: Sequence[str], only_values: bool) 
     return "".join(f"{value}\n" if only_values else f"{name}={value}\n" for name, value in shown.items())
 
 
-def _missing(name: str) -> dict[str, str]:
+def _other(machine: Machine, name: str) -> dict[str, str]:
+    """A transient unit, or none at all."""
+    said = machine.transients.get(name)
+    if said is not None:
+        states = {"LoadState": "loaded", "ActiveState": "active", "SubState": "running", "UnitFileState": "transient"}
+        return {"Id": name, "Names": name, "Description": said, **states, "Transient": "yes", "Result": "success"}
     states = {"LoadState": "not-found", "ActiveState": "inactive", "SubState": "dead", "UnitFileState": ""}
     return {"Id": name, "Names": name, "Description": name, **states, "MainPID": "0", "Result": "success"}
 
@@ -149,7 +154,7 @@ def properties(machine: Machine, unit: SimulatedUnit, unix: bool) -> dict[str, s
         "Transient": "no",
         "CanStart": "yes",
         "CanStop": "yes",
-        "InvocationID": unit.invocation if unit.running else "",
+        "InvocationID": unit.invocation if unit.busy or unit.active == "failed" else "",
         "Job": "0",
     }
     for name in (

@@ -149,6 +149,11 @@ class SimulatedUnit:
         if self.active == "activating":
             self.active, self.sub = "inactive", "dead"
 
+    def forgive(self) -> None:
+        """Be failed no more."""
+        if self.active == "failed":
+            self.active, self.sub, self.result = "inactive", "dead", "success"
+
     def give_up(self, at: float, journal: Journal) -> None:
         """Wait for no restart any more."""
         self._enter(at, "inactive", "dead")

@@ -120,7 +120,7 @@ def _file(kept: Bundle, key: str, unit: Values, begun: tuple[Start, ...]) -> Uni
     models = {"object": "list", "data": [_model(name, unit) for name in names or [str(unit.get("model"))]]}
     command = " ".join(unit["argv"])[:200]
 
-    def script(number: int, seed: int) -> Replayed:  # noqa: ARG001
+    def script(number: int, seed: int, held: frozenset[int]) -> Replayed:  # noqa: ARG001
         return Replayed(begun[number - 1], command, models, str(unit.get("version") or ""))
 
     return UnitFile(

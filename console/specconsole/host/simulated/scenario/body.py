@@ -217,6 +217,11 @@ class Body:
                 parent = self.pid(str(number % RANKS))
                 yield Row(pid, parent, child.command, "R", 300 * 2**20, child.cores * age, 4_000_000, 0, 0, at - age)
 
+    @property
+    def leak(self) -> tuple[tuple[str, int], ...]:
+        """The ring that stays in /dev/shm when the workers are ended: the one for answers."""
+        return self._shm(self.phases[-1])[1:2]
+
     def _shm(self, phase: Phase) -> tuple[tuple[str, int], ...]:
         """What vLLM's workers share: a ring for the engine's calls, one for answers, and NCCL's segments."""
         if phase.alive < 3:

@@ -43,8 +43,8 @@ def _fate(length: float) -> Ending:
 SCENARIO = Scenario(
     name="held-gpu",
     title="a worker that outlived its server holds GPU 3, so the baseline fails a minute and a half after its start",
-    baseline=Start(usual.COLD, usual.PLAIN, course=_course, fate=_fate),
-    ngram=usual.SLOWER,
+    baseline=Start(usual.COLD, usual.PLAIN, course=_course, while_held=True, fate=_fate),
+    ngram=Start(usual.NGRAM, usual.LOSING, course=_course, while_held=True, fate=_fate),
     before=False,
     speed=10.0,
     strangers=(Stranger(31_877, f"VLLM::Worker_TP{_GPU}", _GPU, round(_HELD_GIB * 2**30)),),

@@ -57,7 +57,7 @@ def argv(role: str, speculation: Mapping[str, Any] | None = None) -> tuple[str, 
 
 
 def site(
-    scripts: Mapping[str, Callable[[int, int], Script]],
+    scripts: Mapping[str, Callable[[int, int, frozenset[int]], Script]],
     *,
     note: str,
     speculation: Mapping[str, Any] | None = None,

@@ -24,7 +24,7 @@ def opening(scenario: Scenario, role: str = "") -> Story:
         machine.strangers = list(scenario.strangers)
         machine.units[kimi.NAMES[kimi.BASELINE]].enabled = True
         name, now = kimi.NAMES[about], machine.clock.now()
-        ready = machine.site.units[name].script(1, 0).ready
+        ready = machine.site.units[name].script(1, 0, machine.held).ready
         if role and ready is None:
             began = now - LOADING_S
         else:
@@ -40,7 +40,7 @@ def opening(scenario: Scenario, role: str = "") -> Story:
 def _served_before(machine: Machine, until: float) -> None:
     """Let the baseline have served for ten minutes, so that all its processes are gone at `until`."""
     name = kimi.NAMES[kimi.BASELINE]
-    script = machine.site.units[name].script(1, 0)
+    script = machine.site.units[name].script(1, 0, machine.held)
     ready = script.ready
     assert ready is not None
     stop = until - script.stopped(ready).gone_s

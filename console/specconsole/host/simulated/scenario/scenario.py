@@ -25,13 +25,16 @@ class Start:
     pace: Pace
     course: Callable[[tuple[Phase, ...]], tuple[Phase, ...]] | None = None
     """Makes another course of the load; None: it goes through, and the server answers."""
+    while_held: bool = False
+    """It takes the other course only while somebody else holds a GPU."""
     fate: Callable[[float], Ending] | None = None
     """How it ends by itself, told the length of its course; None: it does not."""
 
-    def script(self, role: str, number: int, seed: int) -> Script:
-        """Make the script of one start."""
+    def script(self, role: str, number: int, seed: int, held: frozenset[int]) -> Script:
+        """Make the script of one start; `held`: the GPUs that others hold."""
         whole = phases(self.plan)
-        course = whole if self.course is None else self.course(whole)
+        fails = self.course if held or not self.while_held else None
+        course = whole if fails is None else fails(whole)
         length = sum(phase.seconds for phase in course)
         return Written(
             name=role,
@@ -39,8 +42,8 @@ class Start:
             phases=course,
             pace=self.pace,
             facts=kimi.FACTS,
-            serves=self.course is None,
-            fate=self.fate(length) if self.fate else None,
+            serves=fails is None,
+            fate=self.fate(length) if self.fate and fails else None,
             seed=seed + number,
             memory=kimi.MEMORY,
         )
@@ -79,8 +82,8 @@ class Scenario:
         return kimi.site(scripts, note=NOTE, speculation=self.speculation, restart=self.restart)
 
 
-def _script(start: Start, role: str) -> Callable[[int, int], Script]:
-    return lambda number, seed: start.script(role, number, seed)
+def _script(start: Start, role: str) -> Callable[[int, int, frozenset[int]], Script]:
+    return lambda number, seed, held: start.script(role, number, seed, held)
 
 
 def kinds(*texts: tuple[int, float, float, float]) -> tuple[Kind, ...]:

@@ -26,7 +26,8 @@ def after_serving(body: Body) -> Ending:
         (2.1, "", _LEAKED),
         (2.1, "", "  warnings.warn('resource_tracker: There appear to be %d '"),
     )  # fmt: skip
-    return Ending(_EXIT_S, _GONE_S, lines=tuple((at, body.prefixed(who, text)) for at, who, text in said))
+    lines = tuple((at, body.prefixed(who, text)) for at, who, text in said)
+    return Ending(_EXIT_S, _GONE_S, lines=lines, shm=body.leak)
 
 
 _LEAKED = (
