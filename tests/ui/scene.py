@@ -23,6 +23,8 @@ from specconsole.history.entry import Load
 from specconsole.host.base import Endpoint, Link
 from specconsole.load.timeline import LoadTimeline
 from specconsole.logs.record import Kind, Level, LogRecord
+from specconsole.service.derive import Derivation
+from specconsole.service.derive_write import Written
 from specconsole.service.plan import Plan
 from specconsole.service.start import Follower
 from specconsole.service.swap import Known, SwapView
@@ -207,6 +209,33 @@ class PlayedSwaps:
         return self.record
 
 
+class PlayedDerives:
+    """Derived units as a test plays them: `plans`, and what was asked for."""
+
+    def __init__(self) -> None:
+        self.plans: list[Derivation | SpecConsoleError] = []
+        self.offers: list[tuple[str, str]] = [("ngram", "method ngram"), ("eagle3", "method eagle3, model /models/e")]
+        self.labels: dict[str, str] = {}
+        self.asked: list[tuple[str, ...]] = []
+
+    def variants(self) -> list[tuple[str, str]]:
+        return self.offers
+
+    def named(self, unit: Unit) -> str | None:
+        return self.labels.get(unit.name)
+
+    async def plan(self, baseline: Unit, variant: str) -> Derivation:
+        self.asked.append(("plan", baseline.key, variant))
+        plan = self.plans.pop(0)
+        if isinstance(plan, SpecConsoleError):
+            raise plan
+        return plan
+
+    async def write(self, plan: Derivation) -> Written:
+        self.asked.append(("write", plan.name))
+        return Written(plan.path, "0644")
+
+
 class PlayedFeeds:
     """Feeds that yield what a test puts in; an exception put in is raised by the source."""
 
@@ -220,6 +249,7 @@ class PlayedFeeds:
         self.proofs: list[str] = []
         self.remembered: list[LoadTimeline] = []
         self.swaps = PlayedSwaps(self)
+        self.derives = PlayedDerives()
 
     def put(self, name: str, item: Any) -> None:
         self.queues.setdefault(name, asyncio.Queue()).put_nowait(item)

@@ -17,10 +17,10 @@ from specconsole.host.base import Host, LinkKind
 from specconsole.ui import keys, memory, theme
 from specconsole.ui.arrangement import Arrangement
 from specconsole.ui.ascii import AsciiFilter
+from specconsole.ui.deriving import DeriveApp
 from specconsole.ui.fault import FaultLog
 from specconsole.ui.feeds import Feeds
 from specconsole.ui.gpu_rows import neighbour
-from specconsole.ui.inspecting import InspectApp
 from specconsole.ui.local_time import LocalTime
 from specconsole.ui.log_reading import LogReading
 from specconsole.ui.palette import Commands
@@ -42,7 +42,7 @@ INTERVALS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 DEFAULT_THEME = "dark"
 
 
-class SpecConsole(InspectApp):
+class SpecConsole(DeriveApp):
     """The console on one host: its screens, themes and commands; the data is `LiveApp`'s."""
 
     TITLE = "specconsole"

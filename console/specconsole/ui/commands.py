@@ -56,6 +56,15 @@ COMMANDS: tuple[Command, ...] = (
         mutating=True,
     ),
     Command(
+        "units.derive",
+        "D",
+        "derive",
+        "Derive a speculative unit from the selected baseline: the diff is shown first",
+        "app.derive",
+        Place.DASHBOARD,
+        mutating=True,
+    ),
+    Command(
         "swap.cancel",
         "x",
         "roll back",

@@ -16,6 +16,7 @@ from specconsole.gpu.sample import Fleet
 from specconsole.host.base import Host, Link
 from specconsole.logs.record import Kind, Level, LogRecord
 from specconsole.service.unit import Unit
+from specconsole.ui.derive_feed import Derives, HostDerives
 from specconsole.ui.swap_feed import HostSwaps, Swaps
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ class Feeds(Protocol):
     @property
     def swaps(self) -> Swaps:
         """Swaps of the host."""
+        ...
+
+    @property
+    def derives(self) -> Derives:
+        """Units that are made from a baseline."""
         ...
 
     def links(self) -> AsyncGenerator[Link, None]:
@@ -103,6 +109,7 @@ class HostFeeds:
         self._host, self._clock, self._profile, self._environ = host, clock, profile, environ
         self._memory = memory
         self.swaps: Swaps = HostSwaps(host, clock, profile, environ, memory)
+        self.derives: Derives = HostDerives(host, profile)
         self._control = ProbeControl()
         self._cursors: dict[str, str] = {}
         """The cursor of the last record of each unit that was followed so far."""

@@ -14,6 +14,7 @@ from textual.widgets import Static
 
 from specconsole.service.plan import Plan
 from specconsole.text import one_line
+from specconsole.ui.row import Row
 from specconsole.ui.swap_rows import plan_rows
 from specconsole.ui.widgets.rows import Rows
 
@@ -21,7 +22,7 @@ AROUND = 10
 """Rows of the frame, the title, the keys and the blanks around the plan: the keys must never be pushed out of view."""
 
 
-class PlanScreen(ModalScreen[bool]):
+class AskScreen(ModalScreen[bool]):
     """Answers True only to y, and only where nothing stands in the way; Enter, Esc and n are No."""
 
     CSS_PATH = "plan.tcss"
@@ -34,18 +35,25 @@ class PlanScreen(ModalScreen[bool]):
         Binding("pageup", "lines(-10)", show=False),
     ]
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__()
-        self._plan = plan
+    @property
+    def title_text(self) -> str:
+        """What it is about."""
+        raise NotImplementedError
+
+    @property
+    def blocked(self) -> bool:
+        """It cannot be done."""
+        raise NotImplementedError
+
+    def rows(self, cells: int) -> list[Row]:
+        """What will happen."""
+        raise NotImplementedError
 
     def compose(self) -> ComposeResult:
         """What it is about, the plan, the keys."""
-        blocked = bool(self._plan.blockers)
-        ask = "It cannot be done now; Esc closes" if blocked else "y does it; Enter, Esc and n do not"
+        ask = "It cannot be done now; Esc closes" if self.blocked else "y does it; Enter, Esc and n do not"
         with Vertical(id="plan"):
-            yield Static(
-                Content(one_line(f"{self._plan.action} {self._plan.target.key} on {self._plan.host}")), id="what"
-            )
+            yield Static(Content(one_line(self.title_text)), id="what")
             with VerticalScroll(id="sheet"):
                 yield Rows(id="steps")
             yield Static(Content(ask), id="hint")
@@ -56,7 +64,7 @@ class PlanScreen(ModalScreen[bool]):
 
     def _draw(self) -> None:
         sheet = self.query_one("#sheet")
-        rows = plan_rows(self._plan, sheet.size.width - 2)  # a scroll bar may come
+        rows = self.rows(sheet.size.width - 2)  # a scroll bar may come
         sheet.styles.height = max(min(len(rows), self.size.height - AROUND), 1)
         drawn = self.query_one("#steps", Rows)
         drawn.styles.height = max(len(rows), 1)
@@ -64,8 +72,30 @@ class PlanScreen(ModalScreen[bool]):
 
     def action_answer(self, answer: bool) -> None:
         """Close with the answer."""
-        self.dismiss(answer and not self._plan.blockers)
+        self.dismiss(answer and not self.blocked)
 
     def action_lines(self, by: int) -> None:
         """Move by lines."""
         self.query_one("#sheet").scroll_relative(y=by, animate=False)
+
+
+class PlanScreen(AskScreen):
+    """The plan of a swap, a stop, a start or a restart."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__()
+        self._plan = plan
+
+    @property
+    def title_text(self) -> str:
+        """What will be done."""
+        return f"{self._plan.action} {self._plan.target.key} on {self._plan.host}"
+
+    @property
+    def blocked(self) -> bool:
+        """Something stands in the way."""
+        return bool(self._plan.blockers)
+
+    def rows(self, cells: int) -> list[Row]:
+        """Step by step, and what it costs."""
+        return plan_rows(self._plan, cells)

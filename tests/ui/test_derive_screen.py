@@ -1,0 +1,178 @@
+"""Units derived from the screen: chosen, shown as a diff with what is to be said of them, written only after a y."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from specconsole.errors import NotRunning
+from specconsole.service.derive import Derivation, Variant
+from specconsole.service.finding import Finding
+from specconsole.service.unit import Role
+from specconsole.ui.derive_feed import HostDerives, baseline_of
+from specconsole.ui.derive_rows import derive_rows
+from specconsole.ui.row import plain, width
+from tests.fakes import FakeHost
+from tests.ui.scene import BASE, NGRAM, Scene, appears, shown, still, unit, units
+
+NEW = "vllm-kimi-k25-eagle3.service"
+PATH = f"/etc/systemd/system/{NEW}"
+SPEC = '{"method": "eagle3", "model": "/models/kimi-k25-eagle3", "num_speculative_tokens": 3}'
+ASYNC = Finding("async-off", "warn", "Async scheduling goes off with this method.", "method eagle3", "vLLM 0.14.0")
+NO_CONFIG = Finding("drafter", "refuse", "The drafter has no config.json.", "/models/kimi-k25-eagle3", "vLLM 0.8.5")
+
+
+def plan(**changes: Any) -> Derivation:
+    made = Derivation(
+        "gpu-1",
+        units()[1],
+        Variant("eagle3", {"method": "eagle3"}),
+        NEW,
+        PATH,
+        text="[Service]\n",
+        diff=(
+            f"--- /etc/systemd/system/{BASE}",
+            f"+++ {PATH}",
+            "@@ -1,4 +1,6 @@",
+            " [Unit]",
+            "-Description=Kimi-K2.5 INT4",
+            "+Description=Kimi-K2.5 INT4, eagle3 speculation k=3",
+            f"+Conflicts={BASE}",
+            "   --port 8000 \\",
+            f"+  --speculative-config '{SPEC}'",
+        ),
+        findings=(ASYNC,),
+    )
+    return replace(made, **changes)
+
+
+@pytest.fixture
+def ready(scene: Scene) -> Scene:
+    scene.feeds.derives.plans = [plan()]
+    return scene
+
+
+async def derive(scene: Scene, pilot: Any, *keys: str) -> None:
+    """Select the baseline, ask for a variant, and take the second one."""
+    await scene.settle(pilot)
+    scene.app.select(BASE)
+    await scene.press(pilot, "D", *keys)
+
+
+async def test_a_variant_is_chosen_shown_and_written(ready: Scene) -> None:
+    async with ready.app.run_test(size=(120, 40), notifications=True) as pilot:
+        await derive(ready, pilot)
+        await appears(ready, pilot, "Derive from baseline", "method eagle3")
+        await ready.press(pilot, "j", "enter")
+        await appears(
+            ready, pilot, f"derive {NEW} from {BASE} on gpu-1", "Async scheduling goes off", "+Conflicts=", "y does it"
+        )
+        assert ready.feeds.derives.asked == [("plan", BASE, "eagle3")]
+        await ready.press(pilot, "y")
+        await appears(ready, pilot, f"Wrote {PATH}")
+        assert ready.feeds.derives.asked[-1] == ("write", NEW)
+
+
+@pytest.mark.parametrize("key", ["enter", "escape", "n", "q"])
+async def test_anything_but_y_writes_nothing(key: str, ready: Scene) -> None:
+    async with ready.app.run_test(size=(100, 30)) as pilot:
+        await derive(ready, pilot, "enter")
+        await appears(ready, pilot, "y does it")
+        await ready.press(pilot, key)
+        await ready.settle(pilot)
+        assert len(ready.feeds.derives.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"blockers": ("this host is open for reading only",)}, {"findings": (NO_CONFIG,)}, {"before": "[Service]\n"}],
+    ids=["blocked", "refused", "unchanged"],
+)
+async def test_what_cannot_be_written_is_not_written_by_y(changes: dict[str, Any], ready: Scene) -> None:
+    ready.feeds.derives.plans = [plan(**changes)]
+    async with ready.app.run_test(size=(100, 30)) as pilot:
+        await derive(ready, pilot, "enter")
+        await appears(ready, pilot, "It cannot be done now")
+        await ready.press(pilot, "y")
+        await ready.settle(pilot)
+        assert len(ready.feeds.derives.asked) == 1
+
+
+async def test_a_variant_of_the_profile_is_derived_at_once(ready: Scene) -> None:
+    ready.feeds.put("units", (*units(), unit(NEW, load="not-found", label="eagle3")))
+    ready.feeds.derives.labels = {NEW: "eagle3"}
+    async with ready.app.run_test(size=(100, 30)) as pilot:
+        await ready.settle(pilot)
+        ready.app.select(NEW)
+        await ready.press(pilot, "D")
+        await appears(ready, pilot, f"derive {NEW}")
+        assert ready.feeds.derives.asked == [("plan", BASE, "eagle3")]
+
+
+async def test_why_it_cannot_be_planned_is_said(ready: Scene) -> None:
+    ready.feeds.derives.plans = [NotRunning("There is no such unit.")]
+    async with ready.app.run_test(size=(100, 30), notifications=True) as pilot:
+        await derive(ready, pilot, "enter")
+        await appears(ready, pilot, "There is no such unit.")
+
+
+async def test_a_read_only_host_has_no_such_key(ready: Scene) -> None:
+    ready.host.read_only = True
+    async with ready.app.run_test(size=(100, 30)) as pilot:
+        await derive(ready, pilot)
+        await ready.settle(pilot)
+        assert "Derive from" not in shown(ready)
+
+
+def test_which_baseline_is_meant() -> None:
+    ngram, base = units()
+    assert baseline_of((ngram, base), base) is base
+    assert baseline_of((ngram, base), ngram) is base
+    assert baseline_of((ngram,), ngram) is None
+    other = replace(base, name="vllm-other.service", group="other")
+    assert baseline_of((ngram, base, other), ngram) is base or ngram.group == base.group == ""
+    grouped = replace(ngram, group="other")
+    assert baseline_of((grouped, base, other), grouped) is other
+    assert base.role is Role.BASELINE
+
+
+def test_without_a_profile_what_needs_no_drafter_is_offered() -> None:
+    feed = HostDerives(FakeHost(), None)
+    assert [label for label, _ in feed.variants()] == ["ngram"]
+    assert feed.named(unit(NGRAM)) is None
+
+
+@pytest.mark.parametrize("cells", [40, 78, 118])
+def test_the_diff_is_shown_whole_and_within_the_screen(cells: int) -> None:
+    rows = derive_rows(plan(by_hand="At the end: x", blockers=("no",)), cells)
+    assert all(width(row) <= cells for row in rows)
+    said = "".join(plain(row)[2:] for row in rows)
+    assert SPEC.replace(" ", "") in said.replace(" ", "").replace("…", "")
+
+
+def test_text_from_outside_is_never_markup() -> None:
+    rows = derive_rows(plan(diff=("+[red]x[/] \x1b[31m",), blockers=("[bold]",)), 80)
+    said = "\n".join(plain(row) for row in rows)
+    assert "[red]x[/]" in said
+    assert "\x1b" not in said
+
+
+SIZES = [(80, 24), (120, 40), (200, 50)]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("what", ["good", "refused"])
+def test_pictures(what: str, size: tuple[int, int], ready: Scene, snap_compare: Callable[..., bool]) -> None:
+    if what == "refused":
+        ready.feeds.derives.plans = [plan(findings=(NO_CONFIG, ASYNC))]
+
+    async def play(pilot: Any) -> None:
+        await derive(ready, pilot, "enter")
+        await appears(ready, pilot, f"derive {NEW}")
+        ready.app.clear_notifications()
+        await still(ready, pilot)
+
+    assert snap_compare(ready.app, terminal_size=size, run_before=play)
