@@ -192,6 +192,16 @@ def test_ours_is_removed_and_systemd_told(base: Path, path: Path, systemd: Syste
     ]
 
 
+def test_looking_changes_nothing(base: Path, path: Path, systemd: Systemd, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = contents(base.parent)
+    assert derive.look(order(base, path), b"", systemd) == {"ready": True}
+    assert derive.look(order(base, path.parent / "not" / "yet" / path.name), b"", systemd) == {"ready": True}
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(derive.Refused, match="nothing can be written"):
+        derive.look(order(base, path), b"", systemd)
+    assert (contents(base.parent), systemd.calls) == (before, [])
+
+
 def test_it_answers_in_one_line_whatever_happens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from specconsole.errors import NotPermitted, NotRunning, SpecConsoleError, UsageError
+from specconsole.host.base import Program
 from specconsole.profile import Profile, UnitProfile
 from specconsole.service import derive, derive_write, derived
 from specconsole.service.derive import Derivation, Variant
+from tests.fakes import FakeProcess
 from tests.service.machine import Machine
 
 BASE, NEW = "vllm-kimi.service", "vllm-kimi-k3.service"
@@ -21,7 +23,17 @@ PROFILE = Profile(
 )
 
 
+def answer(machine: Machine, *lines: dict[str, Any]) -> None:
+    machine.host.script("derive", *[[json.dumps(line).encode() + b"\n"] for line in lines])
+
+
+def order(process: FakeProcess) -> object:
+    assert isinstance(process.what, Program)
+    return process.what.arguments["do"]
+
+
 async def planned(machine: Machine, settings: dict[str, Any] | None = None, name: str = "k3") -> Derivation:
+    answer(machine, {"ready": True})
     return await derive.plan(machine.host, BASE, Variant(name, settings or K3))
 
 
@@ -43,7 +55,7 @@ async def test_what_would_be_written() -> None:
     assert conflicts.split("=")[1].split()[0] == BASE
     assert plan.against == f"/etc/systemd/system/{BASE}"
     assert not machine.asked("*daemon-reload*")
-    assert not machine.host.processes
+    assert [order(process) for process in machine.host.processes] == ["look"]
     assert any(finding.id == "async-off" for finding in plan.findings) or plan.baseline.version is None
 
 
@@ -97,6 +109,19 @@ async def test_a_host_without_rights_or_python_is_told() -> None:
     machine = Machine()
     machine.host.read_only = True
     assert "no rights to change it" in (await planned(machine)).blockers[0]
+    assert not machine.host.processes
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [([], "this host writes no units"), ([{"refused": "nothing can be written into /etc"}], "into /etc")],
+)
+async def test_a_host_that_cannot_write_is_told_in_the_plan(said: list[dict[str, Any]], why: str) -> None:
+    machine = Machine()
+    machine.host.script("derive", [json.dumps(line).encode() + b"\n" for line in said])
+    plan = await derive.plan(machine.host, BASE, Variant("k3", K3))
+    assert why in plan.blockers[0]
+    assert plan.diff
 
 
 async def test_a_file_that_cannot_be_read_is_named() -> None:
@@ -124,10 +149,6 @@ async def test_secrets_are_in_the_text_alone() -> None:
     assert "hf_secret123" not in "\n".join(plan.diff) + repr(plan)
 
 
-def answer(machine: Machine, *lines: dict[str, Any]) -> None:
-    machine.host.script("derive", *[[json.dumps(line).encode() + b"\n"] for line in lines])
-
-
 async def test_what_systemd_reads_is_compared_and_taken_back() -> None:
     machine = Machine()
     plan = await planned(machine)
@@ -135,8 +156,7 @@ async def test_what_systemd_reads_is_compared_and_taken_back() -> None:
     lay(machine, plan.text.replace("/models/Kimi-K2.5", "/models/other"))
     with pytest.raises(SpecConsoleError, match="taken back"):
         await derive_write.write(machine.host, plan)
-    orders = [process.what.arguments["do"] for process in machine.host.processes]  # type: ignore[union-attr]
-    assert orders == ["write", "remove"]
+    assert [order(process) for process in machine.host.processes] == ["look", "write", "remove"]
 
 
 async def test_a_refusal_of_the_host_is_told() -> None:

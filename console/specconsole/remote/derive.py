@@ -1,7 +1,7 @@
 """Write a derived unit, or take one away: checked first, in one move, and never over what somebody else wrote; Python 3.8.
 
 Standard input brings the unit's text (it may hold secrets). One JSON line says how it went: {"wrote": path, …},
-{"removed": path, …}, or {"refused": why} with nothing changed.
+{"removed": path, …}, or {"refused": why} with nothing changed; asked to look, {"ready": true} or why it could not write.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Refused(Exception):
 
 
 def main(arguments: Dict[str, Any]) -> int:
-    """Do what `arguments["do"]` says: write or remove; prints one line."""
+    """Do what `arguments["do"]` says: look, write or remove; prints one line."""
     text = sys.stdin.buffer.read()
     try:
         user = _become(arguments)
-        do = {"write": write, "remove": remove}[str(arguments["do"])]
+        do = {"look": look, "write": write, "remove": remove}[str(arguments["do"])]
         answer = do(arguments, text, caller(user))
     except Refused as error:
         answer = {"refused": str(error)}
@@ -66,6 +66,16 @@ def caller(user: Ref) -> Call:
         return swap_unit.call([program, *(["--user"] if user.user else []), *words], ASK_S, user)
 
     return call
+
+
+def look(arguments: Dict[str, Any], _: bytes, __: Call) -> Dict[str, Any]:
+    """Whether a unit could be written to a path; changes nothing."""
+    folder = os.path.dirname(str(arguments["path"]))
+    while folder != "/" and not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    if not os.access(folder, os.W_OK):
+        raise Refused("nothing can be written into %s on this host" % folder)
+    return {"ready": True}
 
 
 def write(arguments: Dict[str, Any], text: bytes, call: Call) -> Dict[str, Any]:

@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from specconsole.errors import NotPermitted, UsageError
-from specconsole.host.base import Host, HostFacts
+from specconsole.errors import CommandFailed, DeadlineExceeded, NotPermitted, UsageError
+from specconsole.host.base import Host, HostFacts, Program
 from specconsole.profile import Profile
-from specconsole.service import choose, definition, derived, discover, files, method, option, source, systemd, unitfile
+from specconsole.service import (
+    account,
+    choose,
+    definition,
+    derived,
+    discover,
+    files,
+    method,
+    option,
+    source,
+    systemd,
+    unitfile,
+)
 from specconsole.service.derived import Baseline
 from specconsole.service.finding import Finding, refused
 from specconsole.service.method import Neighbour
 from specconsole.service.placing import Surroundings, Unplaced
 from specconsole.service.plan import is_rival
+from specconsole.service.prepare import told
 from specconsole.service.systemd import Block, Manager
 from specconsole.service.unit import Unit
+from specconsole.stream import within
 from specconsole.text import one_line
 
 SYSTEM = "/etc/systemd/system"
 USER = ".config/systemd/user"
 """In the home of the manager's owner."""
 CONTEXT = 3
+LOOK_S = 20.0
 KINDS = {"refuse": "REFUSED", "warn": "warning", "note": "note"}
 """A finding's severity in words."""
 
@@ -137,7 +153,7 @@ async def plan(host: Host, baseline: str, variant: Variant, profile: Profile | N
     folder = _folder(finding.manager, unit.fragment)
     draft = Derivation(
         host.name, unit, variant, name, f"{folder}/{name}", words,
-        blockers=_blockers(host, look, unit),
+        blockers=_blockers(host, look, unit) or await _unready(host, finding.manager, name, f"{folder}/{name}"),
         remarks=_remarks(look, unit),
         seen={path: digest(text) for path, text in look.baseline.files},
         before=look.before,
@@ -271,8 +287,6 @@ def _blockers(host: Host, look: _Look, unit: Unit) -> tuple[str, ...]:
     shown, there = look.shown, systemd.last(look.shown, "FragmentPath")
     if host.read_only:
         found.append("this host is open for reading only, or this login has no rights to change it")
-    if host.facts is not None and host.facts.python is None:
-        found.append("this host has no Python of 3.8 or newer, which would write the unit")
     if systemd.last(shown, "LoadState") == "masked":
         found.append("the new name is masked")
     elif look.unread:
@@ -291,6 +305,30 @@ def _blockers(host: Host, look: _Look, unit: Unit) -> tuple[str, ...]:
         if unitfile.parse(text).all("ExecStart"):
             found.append(f"{path} replaces its command: a drop-in that is there for a unit of that name")
     return tuple(found)
+
+
+async def _unready(host: Host, manager: Manager, name: str, path: str) -> tuple[str, ...]:
+    """Why the host could not write it now; nothing is changed by asking."""
+    order = {"do": "look", "path": path, "name": name, **await owner(host, manager)}
+    try:
+        answers = await within(LOOK_S, told(host, Program("derive", order)))
+    except (CommandFailed, DeadlineExceeded, asyncio.TimeoutError):
+        answers = []
+    if not answers:
+        return ("this host writes no units: it is simulated, has no Python, or did not answer in time",)
+    refusal = answers[-1].get("refused")
+    return (one_line(str(refusal)),) if refusal else ()
+
+
+async def owner(host: Host, manager: Manager) -> dict[str, Any]:
+    """Whose manager it is, as the host's programs are told. Raises NotPermitted where the account is not known."""
+    if manager.name == "system":
+        return {"user": "", "uid": 0, "gid": 0}
+    name = manager.name.removeprefix("user:")
+    known = (await account.accounts(host, [name])).get(name)
+    if known is None:
+        raise NotPermitted(f"The account {name} is not known on {host.name}.")
+    return {"user": name, "uid": known.uid, "gid": known.gid}
 
 
 def _remarks(look: _Look, unit: Unit) -> tuple[str, ...]:

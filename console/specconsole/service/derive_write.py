@@ -5,21 +5,26 @@ After the writing the command is read back as systemd has it: one that is not th
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from specconsole.errors import CommandFailed, NotPermitted, SpecConsoleError
+from specconsole.errors import CommandFailed, DeadlineExceeded, NotPermitted, SpecConsoleError
 from specconsole.host.base import Host, Program
 from specconsole.logs import redact
 from specconsole.profile import Profile
-from specconsole.service import account, choose, derived, discover, files, source, systemd
-from specconsole.service.derive import Derivation, digest
+from specconsole.service import choose, derived, discover, files, source, systemd
+from specconsole.service.derive import Derivation, digest, owner
 from specconsole.service.derived import Mark
 from specconsole.service.prepare import told
 from specconsole.service.systemd import Manager
 from specconsole.service.unit import Unit
+from specconsole.stream import within
 from specconsole.text import one_line
+
+WRITE_S = 150.0
+"""Verifying, reloading and looking may take 30 s each on a busy host."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,7 @@ async def _asked(host: Host, plan: Derivation, do: str, text: str, expect: str) 
         "like": plan.baseline.fragment,
         "seen": dict(plan.seen),
         "expect": expect,
-        **await _owner(host, plan.manager),
+        **await owner(host, plan.manager),
     }
     return await _order(host, {"do": do, **order}, text, plan.name)
 
@@ -96,23 +101,16 @@ async def _order(host: Host, order: Mapping[str, Any], text: str, name: str) -> 
     if host.read_only:
         raise NotPermitted(f"{host.name} is open for reading only.")
     try:
-        answers = await told(host, Program("derive", order), text.encode())
+        answers = await within(WRITE_S, told(host, Program("derive", order), text.encode()))
     except CommandFailed as error:
         raise NotPermitted(f"{host.name} cannot write units.", str(error)) from error
+    except asyncio.TimeoutError as error:
+        hint = "Whether it was done is not known; look again."
+        raise DeadlineExceeded(f"{host.name} did not answer for {WRITE_S:g} s.", hint=hint) from error
     answer = answers[-1] if answers else {"refused": "this host did not answer"}
     if "refused" in answer:
         raise NotPermitted(f"{name} stays as it was.", one_line(str(answer["refused"])) + ".")
     return answer
-
-
-async def _owner(host: Host, manager: Manager) -> dict[str, Any]:
-    if manager.name == "system":
-        return {"user": "", "uid": 0, "gid": 0}
-    name = manager.name.removeprefix("user:")
-    known = (await account.accounts(host, [name])).get(name)
-    if known is None:
-        raise NotPermitted(f"The account {name} is not known on {host.name}.")
-    return {"user": name, "uid": known.uid, "gid": known.gid}
 
 
 @dataclass(frozen=True)
@@ -158,4 +156,4 @@ async def remove(host: Host, plan: Removal) -> Mapping[str, Any]:
     if plan.blockers:
         raise NotPermitted("Nothing was removed.", "; ".join(plan.blockers) + ".")
     order = {"do": "remove", "path": plan.path, "name": plan.unit.name, "expect": plan.digest}
-    return await _order(host, {**order, **await _owner(host, plan.manager)}, "", plan.unit.name)
+    return await _order(host, {**order, **await owner(host, plan.manager)}, "", plan.unit.name)
