@@ -7,6 +7,7 @@ import io
 import json
 import sys
 from argparse import Namespace
+from typing import Any
 
 import pytest
 from tests.fakes import FakeHost
@@ -46,7 +47,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     return machine
 
 
-def answers(machine: Machine, *said: dict[str, object]) -> None:
+def answers(machine: Machine, *said: dict[str, Any]) -> None:
     machine.host.script("derive", *[[json.dumps(one).encode() + b"\n"] for one in said])
 
 
