@@ -25,6 +25,7 @@ FILES = {
     "/opt/fixed.sh": "#!/bin/bash\nexec vllm serve /models/Kimi --port 8000\n",
     "/opt/two.sh": '#!/bin/bash\nif [ -e /x ]; then vllm serve /a "$@"; else vllm serve /b "$@"; fi\n',
     "/etc/vllm.yaml": "speculative-config:\n  method: eagle3\n",
+    "/etc/old.yaml": "spec-model: /models/other\n",
 }
 ENV = {"OPTS": "--max-model-len 4096", "PORT": "8001", "SPEC": "--speculative-model x"}
 
@@ -103,6 +104,7 @@ BAD = [
     ("/usr/bin/docker start -a vllm", "nothing in its ExecStart shows"),
     (f"/bin/bash -c \"bash -c 'vllm serve {M}'\" x", None),
     (f"/opt/v/bin/vllm serve {M} -- x", "hold a --"),
+    (f"/opt/v/bin/vllm serve {M} --config /etc/old.yaml", "no place in its ExecStart"),
     (f"/opt/v/bin/vllm serve {M} $SPEC", "speculates already"),
     (f"/bin/bash -c 'vllm serve {M} --speculative-config {{}}'", "speculates already"),
     (f"/bin/bash -c 'for p in 1 2; do vllm serve {M} --port $p & done; vllm serve {M} --port 3'", "more than one way"),
@@ -254,6 +256,13 @@ def test_a_shell_reads_what_is_put_into_its_script() -> None:
         script = around().expanded(command)[2]
         said = shlex.split(script.replace(" >/dev/null", ""))
         assert said == ["exec", "vllm", "serve", M, *words]
+
+
+def test_behind_a_colon_systemd_puts_in_no_variables() -> None:
+    words = ("--speculative-config", '{"model": "/m/$HOME"}')
+    for prefix in ("", ":"):
+        new = compose(f"[Service]\nExecStart={prefix}/opt/v/bin/vllm serve {M}\n", words=words)
+        assert arguments(new) == [M, *words]
 
 
 def test_what_cannot_be_known_stays_and_the_options_follow() -> None:
