@@ -104,7 +104,7 @@ BAD = [
     ("/usr/bin/docker start -a vllm", "nothing in its ExecStart shows"),
     (f"/bin/bash -c \"bash -c 'vllm serve {M}'\" x", None),
     (f"/opt/v/bin/vllm serve {M} -- x", "hold a --"),
-    (f"/opt/v/bin/vllm serve {M} --config /etc/old.yaml", "no place in its ExecStart"),
+    (f"/opt/v/bin/vllm serve {M} --config /etc/old.yaml", "its --config file speculates: spec-model"),
     (f"/opt/v/bin/vllm serve {M} $SPEC", "speculates already"),
     (f"/bin/bash -c 'vllm serve {M} --speculative-config {{}}'", "speculates already"),
     (f"/bin/bash -c 'for p in 1 2; do vllm serve {M} --port $p & done; vllm serve {M} --port 3'", "more than one way"),

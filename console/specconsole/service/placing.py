@@ -193,6 +193,9 @@ def _why(start: Start, around: Surroundings, by_hand: str) -> tuple[str, str]:
     """Why no place was right."""
     if option.taken(start.launch.arguments) - option.taken(around.expanded(start.command)):
         return "it speculates already, by options in a script or a variable", "Derive from a unit without speculation."
+    read = Files().read if start.launch.container else around.known().read
+    if others := _speculation(option.without(start.launch.arguments), read):
+        return f"its --config file speculates: {', '.join(others)}", "Take them out of that file, or derive by hand."
     asked = Files({}, around.folder)
     launch.find(around.expanded(start.command), around.environment, asked, complete=around.complete)
     scripts = [path for path in sorted(asked.wanted) if "vllm" in (around.files.get(path) or "")]
