@@ -121,6 +121,29 @@ async def test_a_unit_whose_file_systemd_refuses_is_there_and_says_so() -> None:
     assert (unit.state.load, unit.serving.model, unit.serving.endpoint.port) == ("bad-setting", "/m", 8099)
 
 
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [
+        (
+            '{"com.nvidia.vllm.version": "0.10.1.1+nv25.9", "org.opencontainers.image.version": "22.04"}',
+            "0.10.1.1+nv25.9",
+        ),
+        ('{"vllm_version": "v0.16.0"}', "0.16.0"),
+        ('{"org.opencontainers.image.version": "22.04", "version": "3.2"}', None),
+        ('{"vllm.version": "0.16.0", "a.vllm.version": "0.15.0"}', None),
+        ("null", None),
+        ("no such image", None),
+    ],
+)
+async def test_a_version_may_stand_on_an_image(labels: str, told: str | None) -> None:
+    machine = Machine()
+    command = "/home/x/podman run --network host reg/team/serving:7 vllm serve /m"
+    machine.add("boxed.service", f"[Service]\nExecStart={command}\n", command)
+    machine.host.answer("podman image inspect --format {{json .Config.Labels}} reg/team/serving:7", labels)
+    assert (await found(machine))["boxed.service"].version == told
+    assert not machine.asked("/home/*") + machine.asked("*podman run*")
+
+
 async def test_versions_come_from_the_package_beside_the_program_or_the_tag() -> None:
     machine = Machine()
     paths = ["/opt/vllm/lib/python3.12/site-packages/vllm-0.24.0+cu129.dist-info"]

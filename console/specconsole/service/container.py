@@ -28,6 +28,8 @@ class Container:
     environment: dict[str, str | None] = field(default_factory=dict, repr=False)
     """None: passed on from the caller's environment."""
     environment_files: list[str] = field(default_factory=list)
+    program: str = ""
+    """What runs it: docker, podman or nerdctl, as the command names it."""
     published: list[tuple[str, str]] = field(default_factory=list)
     """Host side ("8000", "127.0.0.1:8000", "" for any) and container port of each published port."""
     host_network: bool = False
@@ -43,7 +45,7 @@ class Container:
         return None
 
 
-def parse(argv: Sequence[str]) -> Container | None:
+def parse(argv: Sequence[str], program: str = "") -> Container | None:
     """Read the words after `docker`, global options included; None: this runs no new container."""
     words = list(argv)
     while words and words[0] != "run":
@@ -56,7 +58,7 @@ def parse(argv: Sequence[str]) -> Container | None:
     options, rest = _options(words[1:])
     if not rest:
         return None
-    container = Container(rest[0], rest[1:])
+    container = Container(rest[0], rest[1:], program=program)
     for name, value in options:
         _apply(container, name, value)
     return container

@@ -79,7 +79,7 @@ def find(argv: Sequence[str], env: Mapping[str, str], files: Files, *, complete:
     """Find vLLM in a command; None: this command does not start it. `complete`: `env` is all of the environment."""
     for at, word in enumerate(argv):
         name = word.rpartition("/")[2]
-        if name in container.PROGRAMS and (found := container.parse(argv[at + 1 :])):
+        if name in container.PROGRAMS and (found := container.parse(argv[at + 1 :], word)):
             return _contained(found, env, files)
         if (script := _script(argv, at, files)) is not None:
             launch = _in_script(script, _assigned(argv[:at], env), files, complete=complete)

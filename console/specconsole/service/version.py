@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 
@@ -9,11 +10,13 @@ from specconsole.errors import CommandFailed, DeadlineExceeded
 from specconsole.host.base import Host
 from specconsole.service import files
 from specconsole.service.launch import Launch
+from specconsole.service.shellword import UNKNOWN
 
 _DIST = re.compile(
     r"(?P<prefix>.*?)/lib(?:64)?/python3[^/]*/(?:site|dist)-packages/vllm-(?P<version>[^/]+)\.dist-info\Z"
 )
 _TAG = re.compile(r"v?(\d+\.\d+[\w.+-]*)\Z")
+_NAMED = re.compile(r"(?<![a-z])vllm(?![a-z]).*version\Z")
 _SHEBANG = re.compile(r"#!\s*(/\S+)")
 _LONG = re.compile(r"'''exec' \"?(/[^\"\n]+?)\"? \"\$0\"")
 """How pip and uv write the first lines where the interpreter's path is too long for a shebang."""
@@ -22,6 +25,7 @@ _LONG = re.compile(r"'''exec' \"?(/[^\"\n]+?)\"? \"\$0\"")
 async def versions(host: Host, launches: Mapping[str, Launch]) -> dict[str, str]:
     """The version by unit, where it can be told. Raises LinkLost."""
     found = {name: tag for name, launch in launches.items() if (tag := of_image(launch))}
+    found |= await _labelled(host, {name: launch for name, launch in launches.items() if name not in found})
     programs = {name: launch.program for name, launch in launches.items() if name not in found and launch.program}
     scripts = {program for program in programs.values() if program.startswith("/") and not _is_python(program)}
     heads = await files.read(host, scripts, ("head", "-c", "4096", "--"))
@@ -40,6 +44,36 @@ def of_image(launch: Launch) -> str | None:
     name, _, tag = launch.container.image.partition("@")[0].rpartition("/")[2].partition(":")
     found = _TAG.match(tag) if name.startswith("vllm-openai") else None
     return found[1] if found else None
+
+
+async def _labelled(host: Host, launches: Mapping[str, Launch]) -> dict[str, str]:
+    """The version by the labels of images on the host. Nothing is pulled, and no container is run."""
+    # The program by its name alone: what a unit's path leads to may be anybody's, and we may be root.
+    boxes = {
+        name: (box.program.rpartition("/")[2], box.image)
+        for name, launch in launches.items()
+        if (box := launch.container)
+    }
+    told = {box: await _label(host, *box) for box in sorted(set(boxes.values()))}
+    return {name: version for name, box in boxes.items() if (version := told[box])}
+
+
+async def _label(host: Host, program: str, image: str) -> str | None:
+    """The label of an image that says vLLM's version, such as com.nvidia.vllm.version.
+
+    `org.opencontainers.image.version` is not asked: images inherit it from the distribution that they are made from.
+    """
+    if not program or UNKNOWN in image or image.startswith("-"):
+        return None
+    try:
+        done = await host.run([program, "image", "inspect", "--format", "{{json .Config.Labels}}", image])
+        labels = json.loads(done.check().text)
+    except (CommandFailed, DeadlineExceeded, ValueError):
+        return None
+    said = labels.items() if isinstance(labels, dict) else ()
+    found = [_TAG.match(str(value)) for key, value in said if _NAMED.search(str(key).lower())]
+    versions = {one[1] for one in found if one}
+    return versions.pop() if len(versions) == 1 else None
 
 
 def prefix_of(program: str, head: str | None) -> str:
