@@ -141,7 +141,7 @@ def test_which_baseline_is_meant() -> None:
 
 def test_without_a_profile_what_needs_no_drafter_is_offered() -> None:
     feed = HostDerives(FakeHost(), None)
-    assert [label for label, _ in feed.variants()] == ["ngram"]
+    assert [label for label, _ in feed.variants()] == ["ngram-k5"]
     assert feed.named(unit(NGRAM)) is None
 
 

@@ -333,7 +333,11 @@ async def owner(host: Host, manager: Manager) -> dict[str, Any]:
 
 def _remarks(look: _Look, unit: Unit) -> tuple[str, ...]:
     found = [f"{path} is there for it, and stays" for path in look.drop_ins]
-    if systemd.last(look.shown, "ActiveState") in ("active", "activating", "reloading"):
+    if derived.mark_of(look.before) and systemd.last(look.shown, "ActiveState") in (
+        "active",
+        "activating",
+        "reloading",
+    ):
         found.append("it runs now: what is written counts from its next start on")
     if unit.state.need_reload:
         found.append(f"the files of {unit.key} changed since systemd read them: the daemon-reload makes that count too")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from specconsole.host.base import Host
 from specconsole.service.unit import Role, Unit
@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from specconsole.service.derive import Derivation
     from specconsole.service.derive_write import Written
 
-USUAL = (("ngram", {"method": "ngram", "num_speculative_tokens": 5, "prompt_lookup_max": 4}),)
+USUAL: tuple[tuple[str, Mapping[str, Any]], ...] = (
+    (
+        "ngram-k5",
+        {"method": "ngram", "num_speculative_tokens": 5, "prompt_lookup_max": 4, "prompt_lookup_min": 2},
+    ),
+)
 """Variants that are offered where no profile describes any: those that need no drafter."""
 
 
@@ -49,7 +54,7 @@ class HostDerives:
             (one.label, one.speculative) for one in (self._profile.units if self._profile else ()) if one.speculative
         ]
         found = said or USUAL
-        return [(label, ", ".join(f"{key} {value}" for key, value in spec.items())) for label, spec in found]
+        return [(label, " ".join(f"{key}={value}" for key, value in spec.items())) for label, spec in found]
 
     def named(self, unit: Unit) -> str | None:
         """The label of the profile's unit of that name, where it says what it is made from."""
