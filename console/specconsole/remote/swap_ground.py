@@ -118,16 +118,23 @@ class Ground:
         os.replace(path + ".new", path)
 
     def lay(self, folder: str, files: Iterable[Tuple[str, bytes]]) -> None:
-        """Make a folder of root's alone with these files in it; the folder around it is made where it is missing."""
+        """Make a folder of root's alone with these files in it, whole or not at all; the one around it where it is missing."""
         os.makedirs(os.path.dirname(folder), 0o700, exist_ok=True)
         os.mkdir(folder, 0o700)
-        for name, data in files:
-            fd = os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            try:
-                if os.write(fd, data) != len(data):
-                    raise OSError(28, "No space left on device", folder)
-            finally:
-                os.close(fd)
+        try:
+            for name, data in files:
+                self._lay(os.path.join(folder, name), data)
+        except OSError:
+            self.clear(folder)
+            raise
+
+    def _lay(self, path: str, data: bytes) -> None:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            if os.write(fd, data) != len(data):
+                raise OSError(28, "No space left on device", path)
+        finally:
+            os.close(fd)
 
     def clear(self, folder: str) -> None:
         """Take a folder away; one that is gone or held is no matter."""
