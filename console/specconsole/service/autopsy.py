@@ -56,6 +56,8 @@ async def _judged(host: Host, story: Story, step: Step, clock: Clock) -> Diagnos
             for record in batch:
                 if record.arrived or record.at <= until:
                     clues = clue.read(clues, record)
+            if batch and not batch[-1].arrived and batch[-1].at > until:
+                break  # of a swap long past, the unit may have served for months since
     back = plan.get("back_to") or {}
     around = Around(
         port=(unit.get("endpoint") or {}).get("port"),
