@@ -1,20 +1,16 @@
-"""What a profile and a login say of a swap, and a process that no signal ends for a while."""
+"""What a profile and a login say of a swap."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from specconsole.clock import SystemClock
-from specconsole.service import swap
 from tests.lab import faults
 from tests.lab.conftest import MakeHost, on_trixie
 from tests.lab.faults import BASELINE, NGRAM
 from tests.lab.host import LabHost
-from tests.lab.reach import reach
 from tests.lab.swapping import deployed, up
 from tests.lab.test_verbs import Desk
 
@@ -66,7 +62,7 @@ def test_a_command_that_fails_before_the_drain_changes_nothing(
 def test_a_profile_without_a_way_back(make_host: MakeHost, desk: Callable[[LabHost], Desk]) -> None:
     host = up(make_host(files=deployed(ngram="Environment=FAKE_FAIL=drafter")))
     here = desk(host)
-    words = by_profile(here, "rollback = false", "drain_s = 0")
+    words = by_profile(here, "rollback = false", "drain_s = 1")
     done = here("swap", "gpu-1", NGRAM, "--yes", *words, status=1)
     assert "everything is left as it is" in done.stdout
     assert faults.serving(host) is None
@@ -86,31 +82,3 @@ def test_a_login_with_sudo_does_all_of_it(make_host: MakeHost, desk: Callable[[L
     assert host.run(f"stat -c '%U %a' {faults.RECORD}").stdout == "root 600\n"
     assert host.run("ls -A /run/specconsole").stdout == ""
     assert "swap to" in here("swap", "ops", "--follow", status=0).stdout or faults.record(host).outcome == "committed"
-
-
-STUCK = """#!/usr/bin/python3
-# The parent of a child that has not come to its exec is in state D: here until somebody writes into the pipe.
-import os
-os.mkfifo("/run/driver")
-os.posix_spawn("/bin/true", ["true"], {}, file_actions=[(os.POSIX_SPAWN_OPEN, 0, "/run/driver", os.O_RDONLY, 0)])
-"""
-
-
-async def test_a_process_in_the_driver_is_waited_for_and_not_ended(make_host: MakeHost) -> None:
-    """Longer than others may take to go: nobody is asked, nothing is ended, and the swap goes on once it is gone."""
-    lines = "KillMode=process\nExecStartPost=/bin/sh -c '/opt/stuck & :'"
-    host = up(make_host(files={**deployed(baseline=lines), "/opt/stuck": STUCK}))
-    host.run("for i in $(seq 50); do ps -eo stat,args | grep '^D.*/opt/stuck' && exit; sleep 0.1; done; exit 1")
-    async with reach(host) as console:
-        ident = await swap.begin(console, await faults.planned(console))
-        said = set()
-        async for view in swap.follow(console, ident, SystemClock()):
-            if found := re.search(r"left \(in the driver\) for (\d+) s", view.now):
-                said.add(int(found[1]))
-                if int(found[1]) > 22:
-                    host.run("echo >/run/driver")
-    assert max(said) > 20
-    assert view.story.ask is None
-    assert view.story.outcome == "committed"
-    assert not any("ended" in str(note.get("text")) for step in view.story.steps for note in step.notes)
-    assert faults.serving(host) == NGRAM
