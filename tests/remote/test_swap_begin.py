@@ -115,6 +115,6 @@ def test_only_folders_that_nobody_touched_for_a_day_are_swept(run: Path) -> None
         (run / name).mkdir(parents=True)
         (run / name / "record").touch()
         for path in (run / name / "record", run / name):
-            os.utime(path, (world.now() - age_s,) * 2)
+            os.utime(path, (world.now() - age_s, world.now() - age_s))
     begin(world)
     assert sorted(path.name for path in run.iterdir()) == ["s1", "today"]
