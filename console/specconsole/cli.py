@@ -29,6 +29,7 @@ VERBS: dict[str, str] = {
     "stop": "stop a unit and see that nothing of it is left",
     "start": "start a unit and prove that it serves",
     "restart": "stop a unit, start it again, and prove that it serves",
+    "lint": "what of the units' settings and speculation fails or ends badly, and what mends it",
     "history": "loads, benchmark runs and swaps that this machine remembers",
     "profile": "descriptions of deployments: list, show, validate",
     "doctor": "what the console can and cannot do on a host, and why",

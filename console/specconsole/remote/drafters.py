@@ -1,6 +1,6 @@
 """Look at named checkpoints, and for drafters near them; reads only, bounded in folders, depth and time; Python 3.8.
 
-Arguments: `look`: paths or repository names; `hubs`: caches of Hugging Face; `roots`: folders to search, `depth` levels
+Arguments: `look`: paths or repository names; `hubs`: caches of Hugging Face; `search`: folders to search, `depth` levels
 deep; `most`: folders in all; `seconds`: for all of it. `site`: an environment whose packages are asked for, `packages`: their names.
 Prints {"look": name, …} for each of `look`, {"found": …} for each drafter, {"packages": …}, and {"end": …} at last.
 """
@@ -36,8 +36,8 @@ def main(arguments: Dict[str, Any]) -> int:
     if arguments.get("site"):
         say({"packages": packages(str(arguments["site"]), [str(one) for one in arguments.get("packages", [])])})
     search = Search(int(arguments.get("most", MOST)), until)
-    roots = [str(root) for root in arguments.get("roots", [])]
-    for folder in search.folders([(root, int(arguments.get("depth", DEPTH))) for root in [*roots, *hubs]]):
+    roots = [str(root) for root in arguments.get("search", [])]
+    for folder in search.folders([(root, int(arguments.get("depth", DEPTH))) for root in roots]):
         told = checkpoint.read(folder)
         if told.get("kind"):
             say({"found": told})

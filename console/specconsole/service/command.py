@@ -45,7 +45,7 @@ def _serving(argv: Sequence[str], found: Launch, given: Arguments) -> Serving:
     seen = found.certain and not given.uncertain
     unknown: list[str] = []
     endpoint = _endpoint(found, given, unknown)
-    model = _model(found, given)
+    model = model_of(found, given)
     speculation = arguments.speculation(given)
     if model is None:
         unknown.append("model")
@@ -71,7 +71,8 @@ def _serving(argv: Sequence[str], found: Launch, given: Arguments) -> Serving:
     )
 
 
-def _model(found: Launch, given: Arguments) -> str | None:
+def model_of(found: Launch, given: Arguments) -> str | None:
+    """The model that a command serves; None: not known."""
     first = next((word for word in found.arguments[:1] if not word.startswith("-")), None)
     model = first or given.text("model") or next(iter(given.positional), "")
     return model.rstrip("/") or None if UNKNOWN not in model else None

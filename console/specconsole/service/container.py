@@ -15,7 +15,7 @@ _SWITCHES = (
 )
 """Options without a value; every other one has one, in the same word after = or in the next."""
 _SHORT_SWITCHES = frozenset("ditPq")
-_NAMES = {"-e": "--env", "-p": "--publish", "--net": "--network"}
+_NAMES = {"-e": "--env", "-p": "--publish", "--net": "--network", "-v": "--volume"}
 
 
 @dataclass
@@ -33,6 +33,15 @@ class Container:
     published: list[tuple[str, str]] = field(default_factory=list)
     """Host side ("8000", "127.0.0.1:8000", "" for any) and container port of each published port."""
     host_network: bool = False
+    volumes: list[tuple[str, str]] = field(default_factory=list)
+    """Folder of the host and of the container, for each that is mounted."""
+
+    def outside(self, path: str) -> str | None:
+        """Where a path of the container lies on the host; None: inside the container, or in a named volume."""
+        for host, inside in sorted(self.volumes, key=lambda pair: -len(pair[1])):
+            if path == inside or path.startswith(f"{inside}/"):
+                return host + path[len(inside) :] if host.startswith("/") else None
+        return None
 
     def reached(self, port: int) -> tuple[str, int] | None:
         """Address and port on the host that lead to a port of the container; None: it is not published."""
@@ -88,6 +97,13 @@ def _apply(container: Container, name: str, value: str) -> None:
     elif name == "--publish":
         outside, _, inside = value.partition("/")[0].rpartition(":")
         container.published.append((outside, inside))
+    elif name == "--volume" and ":" in value:
+        outside, inside = value.split(":")[:2]
+        container.volumes.append((outside.rstrip("/") or "/", inside.rstrip("/")))
+    elif name == "--mount":
+        pairs = dict(part.partition("=")[::2] for part in value.split(","))
+        outside, inside = pairs.get("source") or pairs.get("src", ""), pairs.get("target") or pairs.get("dst", "")
+        container.volumes.append((outside.rstrip("/"), (inside or pairs.get("destination", "")).rstrip("/")))
     elif name == "--entrypoint" and value:
         container.command = [value, *container.command]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from specconsole.service import arguments, drafter_rule, launch, method_effect, method_rule
+from specconsole.service import arguments, command, drafter_rule, launch, method_effect, method_rule
 from specconsole.service.arguments import Arguments
 from specconsole.service.checkpoint import Checkpoint
 from specconsole.service.finding import Finding
@@ -49,6 +49,11 @@ class Facts:
     def environment(self) -> Mapping[str, str]:
         """What vLLM sees."""
         return self.launch.environment
+
+    @property
+    def model(self) -> str | None:
+        """The model that is served, as the command names it."""
+        return command.model_of(self.launch, self.given)
 
 
 @dataclass(frozen=True)

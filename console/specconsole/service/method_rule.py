@@ -205,7 +205,9 @@ def _lookup(_: Facts, spec: Spec) -> Iterator[Finding]:
     if spec.method not in ("ngram", "ngram_gpu"):
         return
     low, high = (spec.config.get(f"prompt_lookup_{end}") for end in ("min", "max"))
-    shown = f"prompt_lookup_min {low}, prompt_lookup_max {high}"
+    shown = ", ".join(
+        f"prompt_lookup_{end} {'not given' if value is None else value}" for end, value in (("min", low), ("max", high))
+    )
     for name, value in (("prompt_lookup_min", low), ("prompt_lookup_max", high)):
         if isinstance(value, int) and value < 1:
             source = "vLLM 0.8.2 to 0.11.0: `prompt_lookup_max=… must be > 0`; later: `greater than or equal to 1`"

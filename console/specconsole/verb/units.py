@@ -5,16 +5,23 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
+from specconsole.errors import UsageError
 from specconsole.host.base import Host
+from specconsole.service.finding import refused
 from specconsole.service.unit import Serving, Unit
 from specconsole.text import UNKNOWN, duration, one_line
 from specconsole.ui.unit_word import state_word
 from specconsole.verb import output
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
 
+if TYPE_CHECKING:
+    from specconsole.service.lint import Linted
+
 HEADER = ("", "label", "state", "since", "restarts", "enabled", "role", "model", "port", "speculation", "vLLM", "unit")
 RIGHT = (3, 4)
+LINT = {"refuse": "FAILS:", "warn": "warns:"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +29,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_host_arguments(parser)
     parser.add_argument(
         "-f", "--follow", action="store_true", help="write them again after each change, until interrupted"
+    )
+    parser.add_argument(
+        "--lint", action="store_true", help="say below what fails or ends badly; specconsole lint HOST tells all of it"
     )
     parser.add_argument("--once", action="store_true", help="write them once, as without --follow")
 
@@ -33,26 +43,50 @@ def run(args: argparse.Namespace) -> int:
 
 async def _run(args: argparse.Namespace) -> int:
     from specconsole.service.discover import discover
+    from specconsole.service.inspection import inspect
     from specconsole.service.watch import watch
+
+    if args.lint and args.follow:
+        raise UsageError("--lint looks once.", hint="Without --follow.")
 
     async with open_host(args) as host:
         profile = profile_for(args, host)
         if args.once or not args.follow:
-            _write(host, await discover(host, profile), as_json=args.json)
-            return 0
+            units = await discover(host, profile)
+            linted = await inspect(host, units) if args.lint else None
+            _write(host, units, as_json=args.json, linted=linted)
+            return 1 if any(refused(one.findings) for one in linted or ()) else 0
         async with aclosing(watch(host, profile)) as changes:
             async for units in changes:
                 _write(host, units, as_json=args.json, again=True)
     return 0
 
 
-def _write(host: Host, units: Sequence[Unit], *, as_json: bool, again: bool = False) -> None:
+def _write(
+    host: Host, units: Sequence[Unit], *, as_json: bool, again: bool = False, linted: Sequence[Linted] | None = None
+) -> None:
     if as_json:
+        found = {one.unit.key: one.findings for one in linted or ()}
+        more = {"findings": found} if linted is not None else {}
         (output.write_json_line if again else output.write_json)(
-            {"host": host.name, "units": [facts(u) for u in units]}
+            {"host": host.name, "units": [facts(u) for u in units], **more}
         )
     else:
-        output.write_text(page(units) + ("\n" if again else ""))
+        output.write_text(page(units) + lint_lines(host.name, linted or ()) + ("\n" if again else ""))
+
+
+def lint_lines(host: str, linted: Sequence[Linted]) -> str:
+    """What fails or ends badly, a line each; "" for nothing looked at."""
+    said = [
+        f"{one.unit.key.removesuffix('.service')}: {LINT[finding.severity]} {one_line(finding.sentence)}"
+        for one in linted
+        for finding in one.findings
+        if finding.severity != "note"
+    ]
+    if not linted:
+        return ""
+    end = f"specconsole lint {host} UNIT says what it was seen by, and --fix mends what a drop-in can."
+    return "\n\n" + ("\n".join([*said, end]) if said else "Lint: nothing fails or ends badly.")
 
 
 def facts(unit: Unit) -> dict[str, object]:
