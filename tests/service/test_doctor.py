@@ -13,8 +13,11 @@ from specconsole.host.line import Note
 from specconsole.remote.swap_record import stories
 from specconsole.service.doctor import Check, Level, judge, worst
 from specconsole.service.examine import SHM, Mount, Readings, Unread, examine
+from specconsole.service.finding import Finding
+from specconsole.service.lint import Linted
 from specconsole.service.swap import Known
 from tests.fakes import FACTS, FakeClock, FakeHost, failed
+from tests.service.test_lint import made
 
 GIB = 1 << 30
 DF = """Filesystem     1024-blocks    Used Available Capacity Mounted on
@@ -248,3 +251,17 @@ async def test_a_swap_that_nobody_goes_on_with_is_said(readings: Readings) -> No
     assert (runs.level, runs.fix) == (Level.OK, "specconsole swap root@gpu-1 --follow")
     assert check(readings, "swaps", swaps=Known(trouble="Permission denied")).level is Level.UNKNOWN
     assert "No swap" in check(readings, "swaps", swaps=Known()).found
+
+
+def test_what_lint_says_gravely_is_a_check_of_its_own(readings: Readings) -> None:
+    def linted(*findings: Finding) -> tuple[Linted, ...]:
+        return (Linted(made(), findings),)
+
+    fails = Finding("type-notify", "refuse", "It fails.", "Type=notify", "s", "[Service]\nType=exec\n")
+    choice = Finding("async-off", "warn", "Async is off.", "ngram", "s")
+    taste = Finding("restart-none", "note", "Taste.", "Restart=no", "s")
+    grave = check(readings, "lint", linted=linted(fails, choice, taste))
+    assert (grave.level, grave.found, grave.fails) == (Level.LIMITED, "vllm-ngram: 1 fails.", "It fails.")
+    assert grave.fix == "specconsole lint root@gpu-1 vllm-ngram --fix (on your machine)"
+    assert check(readings, "lint", linted=linted(choice, taste)).level is Level.OK
+    assert check(readings, "lint", linted=Unread("no bus")).level is Level.UNKNOWN

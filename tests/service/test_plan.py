@@ -10,6 +10,7 @@ import pytest
 from specconsole.errors import NotRunning
 from specconsole.host.base import Endpoint
 from specconsole.service import prepare, systemd
+from specconsole.service.finding import Finding
 from specconsole.service.plan import Choices, Holder, Plan, Sides, lines, reboot, sides, utilization
 from specconsole.service.prepare import Look
 from specconsole.service.unit import Unit
@@ -159,11 +160,17 @@ def test_why_it_cannot_be_done_now() -> None:
 
 
 def test_settings_that_end_badly_are_said() -> None:
-    block = systemd.blocks("Type=notify\nTimeoutStartUSec=1min 30s\nKillMode=process\nNeedDaemonReload=yes")[0]
-    said = " ".join(prepare.remarks(block, Look(shm_free=1 << 20), "swap"))
-    for word in ("Type=notify", "1min 30s", "KillMode=process", "daemon-reload", "1.0 MiB free"):
-        assert word in said
-    assert prepare.remarks(block, Look(), "stop") == ()
+    findings = [
+        Finding("type-notify", "refuse", "systemd ends the load.", "Type=notify", "s"),
+        Finding("kill-mode", "warn", "A stop leaves workers behind.", "KillMode=process", "s"),
+        Finding("restart-none", "note", "A matter of taste.", "Restart=no", "s"),
+    ]
+    assert prepare.remarks(findings, Look(shm_free=1 << 20), "swap") == (
+        "it will FAIL: systemd ends the load. (Type=notify)",
+        "A stop leaves workers behind. (KillMode=process)",
+        "/dev/shm has only 1.0 MiB free",
+    )
+    assert prepare.remarks(findings, Look(), "stop") == ()
 
 
 def test_holders_are_added_up_over_their_gpus() -> None:

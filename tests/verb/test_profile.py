@@ -31,3 +31,35 @@ def test_a_wrong_one_names_the_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "line 2" in said
     assert "drain_s" in said
     assert cli.main(["profile", "show"]) == 2
+
+
+def test_one_is_written_from_what_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "new" / "demo.toml"
+    assert cli.main(["profile", "init", "demo:normal", "-o", str(path)]) == 0
+    assert "2 unit(s)" in capsys.readouterr().err
+    assert cli.main(["profile", "validate", str(path), "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["profiles"]
+    assert [(unit["label"], unit["name"], unit["role"]) for unit in found["units"]] == [
+        ("baseline", "vllm-kimi-k25-int4.service", "baseline"),
+        ("ngram", "vllm-kimi-k25-int4-ngram.service", "variant"),
+    ]
+    assert found["hosts"] == ["demo:normal", "gpu-1"]
+    assert (found["expect"]["model"], found["expect"]["tensor_parallel"]) == ("Kimi-K2.5", 8)
+    text = path.read_text()
+    assert "# [api_key]" in text
+    assert '--speculative-config {"method": "ngram"' in text
+    assert cli.main(["profile", "init", "demo:normal", "-o", str(path)]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert path.read_text() == text
+
+
+def test_one_is_printed_and_lies_where_it_is_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert cli.main(["profile", "init", "demo:normal", "-o", "-"]) == 0
+    assert "[units.ngram]" in capsys.readouterr().out
+    assert cli.main(["profile", "init", "demo:normal", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["path"] == str(tmp_path / "specconsole/profiles/gpu-1.toml")
+    assert cli.main(["profile", "show", "gpu-1"]) == 0
+    assert cli.main(["profile", "init"]) == 2

@@ -24,7 +24,7 @@ SHALLOW = (
     "/tmp",  # noqa: S108  named, not written to
 )
 """Never searched as a whole: what lies beside a model there is anything."""
-_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+\Z")
+_REPOSITORY = re.compile(r"\w[\w.-]*/\w[\w.-]*\Z")
 
 
 def main(arguments: Dict[str, Any]) -> int:

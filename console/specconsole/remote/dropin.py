@@ -65,10 +65,18 @@ class Changes:
         """Append an event and force it to the disk; raises OSError, before anything is changed."""
         if self.fd is None:
             return
-        line = {"v": 1, "at": round(time.time(), 3), "boot": swap_record.boot_id(), "event": event}
+        line = {"v": 1, "at": round(time.time(), 3), "boot": _boot(), "event": event}
         line.update(values)
         os.write(self.fd, (json.dumps(line) + "\n").encode())
         os.fsync(self.fd)
+
+
+def _boot() -> str:
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read().strip().replace("-", "")
+    except OSError:
+        return ""
 
 
 def _become(unit: Ref) -> None:

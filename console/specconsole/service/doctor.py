@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from specconsole.host.base import Rights
+from specconsole.service import method_effect
 from specconsole.service.examine import SHM, Mount, Readings, Unread
+from specconsole.service.finding import Finding
+from specconsole.service.lint import Linted, counted
 from specconsole.service.swap import OUTCOMES, next_steps, title
 from specconsole.text import bytes_binary, milliseconds, one_line
 
@@ -19,6 +22,8 @@ DISK_SMALL = 5 << 30
 NEARLY_FULL = 0.05
 SKEW_S = 2.0
 SLOW_LINK_S = 0.3
+SAID = 3
+"""So many findings of a unit are said, the gravest."""
 
 
 class Level(Enum):
@@ -68,6 +73,7 @@ def _checks(readings: Readings) -> Iterator[Check]:
     yield _journal(readings)
     yield _persistence(readings)
     yield _units(readings)
+    yield from _lint(readings)
     yield from _storage(readings)
     yield _swaps(readings)
     yield _clock(readings)
@@ -236,6 +242,34 @@ def _units(readings: Readings) -> Check:
         )
     listed = ", ".join(f"{unit.key} (vLLM {unit.version or 'of unknown version'})" for unit in readings.units)
     return Check("units", Level.OK, one_line(f"{listed}."), "state, log and engine of each")
+
+
+def _lint(readings: Readings) -> Iterator[Check]:
+    """A check for each unit of which something fails or ends badly; notes, and what a method brings, are left to the verb."""
+    if isinstance(readings.linted, Unread):
+        yield _unread("lint", readings.linted, "whether a start of these units would end badly")
+        return
+    for one in readings.linted:
+        grave = _grave(one)
+        if not grave:
+            continue
+        more = f" and {len(grave) - SAID} more" if len(grave) > SAID else ""
+        name = one.unit.key.removesuffix(".service")
+        mends = " --fix" if any(finding.remedy for finding in grave) else ""
+        yield Check(
+            "lint",
+            Level.LIMITED,
+            f"{name}: {counted(grave)}.",
+            fails=" ".join(one_line(finding.sentence) for finding in grave[:SAID]) + more,
+            fix=f"specconsole lint {readings.name} {name}{mends} (on your machine)",
+        )
+    if readings.linted and not any(map(_grave, readings.linted)):
+        count = len(readings.linted)
+        yield Check("lint", Level.OK, f"Nothing fails or ends badly in {count} unit{'s' if count > 1 else ''}.")
+
+
+def _grave(one: Linted) -> list[Finding]:
+    return [finding for finding in one.findings if finding.severity != "note" and finding.id not in method_effect.IDS]
 
 
 def _storage(readings: Readings) -> Iterator[Check]:

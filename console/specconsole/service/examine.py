@@ -19,6 +19,8 @@ from specconsole.logs.permit import permit
 from specconsole.logs.source import Source
 from specconsole.profile import Profile
 from specconsole.service.discover import discover
+from specconsole.service.inspection import inspect
+from specconsole.service.lint import Linted
 from specconsole.service.swap import Known, latest
 from specconsole.service.unit import Unit
 from specconsole.stream import within
@@ -81,6 +83,8 @@ class Readings:
     units: tuple[Unit, ...] | Unread
     swaps: Known = field(default_factory=Known)
     """What the record of swaps on the host knows."""
+    linted: tuple[Linted, ...] | Unread = ()
+    """What lint says of the units."""
 
 
 async def examine(host: Host, profile: Profile | None, clock: Clock) -> Readings:
@@ -90,7 +94,7 @@ async def examine(host: Host, profile: Profile | None, clock: Clock) -> Readings
         LinkLost, LinkRefused: the link went away meanwhile.
     """
     facts = await host.up()
-    (system, systemd, journal, persistent), (gpus, mounts, units), swaps = await asyncio.gather(
+    (system, systemd, journal, persistent), (gpus, mounts, (units, linted)), swaps = await asyncio.gather(
         asyncio.gather(
             _reading(_system(host)),
             _reading(_systemd(host)),
@@ -100,7 +104,7 @@ async def examine(host: Host, profile: Profile | None, clock: Clock) -> Readings
         asyncio.gather(
             _reading(_gpus(host, clock)),
             _reading(_mounts(host)),
-            _reading(discover(host, profile)),
+            _units(host, profile),
         ),
         latest(host, SWAPS),
     )
@@ -118,7 +122,13 @@ async def examine(host: Host, profile: Profile | None, clock: Clock) -> Readings
         mounts=mounts,
         units=units,
         swaps=swaps,
+        linted=linted,
     )
+
+
+async def _units(host: Host, profile: Profile | None) -> tuple[tuple[Unit, ...] | Unread, tuple[Linted, ...] | Unread]:
+    units = await _reading(discover(host, profile))
+    return units, () if isinstance(units, Unread) else await _reading(inspect(host, units))
 
 
 async def _reading(work: Awaitable[T]) -> T | Unread:

@@ -9,11 +9,13 @@ from specconsole.errors import CommandFailed, DeadlineExceeded
 from specconsole.history.memory import Memory
 from specconsole.host.base import Host, HostFacts, hostname
 from specconsole.service import account, discover, premise, source, systemd
+from specconsole.service.finding import OURS, Finding
 from specconsole.service.lint import SETTINGS, Linted, Rival, Subject, lint
 from specconsole.service.method import Facts
 from specconsole.service.plan import is_rival
 from specconsole.service.systemd import Block, Manager
 from specconsole.service.unit import Unit
+from specconsole.text import one_line
 
 LOADS = 20
 LINGER = "/var/lib/systemd/linger"
@@ -30,6 +32,19 @@ async def inspect(
     """
     subjects_ = await subjects(host, units, which, memory)
     return tuple(Linted(subject.unit, lint(subject)) for subject in subjects_)
+
+
+async def of_target(
+    host: Host, units: Sequence[Unit], target: Unit, memory: Memory | None = None
+) -> tuple[Finding, ...]:
+    """What lint says of one unit that is about to be started; that it could not look is a finding too. Raises LinkLost."""
+    try:
+        found = await inspect(host, units, [target], memory)
+    except (CommandFailed, DeadlineExceeded) as error:
+        return (
+            Finding("lint-unread", "warn", "Its settings could not be looked at.", one_line(str(error), 200), OURS),
+        )
+    return found[0].findings if found else ()
 
 
 async def subjects(

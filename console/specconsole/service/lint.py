@@ -196,7 +196,9 @@ def _restart_loop(subject: Subject) -> Iterator[Finding]:
 
 
 def _conflicts(subject: Subject) -> Iterator[Finding]:
-    for rival in subject.rivals:
+    """Units that cannot run side by side; one that has GPUs of its own by CUDA_VISIBLE_DEVICES may."""
+    own_gpus = subject.facts is not None and bool(subject.facts.environment.get("CUDA_VISIBLE_DEVICES"))
+    for rival in subject.rivals if not own_gpus else ():
         yield from _conflict(subject.unit, rival)
 
 

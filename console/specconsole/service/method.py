@@ -21,7 +21,7 @@ class Neighbour:
 
     key: str
     port: int | None
-    """None: not known, or a socket file."""
+    """None: not known, a socket file, or another address."""
     running: bool
     stopped_by_start: bool
     """Starting the unit stops it (Conflicts=, either way)."""

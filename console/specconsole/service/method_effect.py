@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     from specconsole.service.method import Facts, Spec
 
 
+IDS = frozenset(
+    {"async-off", "runner-v1", "sampling-limits", "synthetic", "method-alias", "not-a-speed-up", "dynamic-dropped"}
+    | {"dynamic-graphs", "mtp-repeated", "first-use"}
+)
+"""Findings that belong to a choice, not to a mistake."""
+
+
 def effects(known: Facts, spec: Spec) -> Iterator[Finding]:
     """Everything that is different, slower or untrue because of the configuration, though it starts."""
     for effect in EFFECTS:

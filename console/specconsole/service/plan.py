@@ -104,10 +104,11 @@ def sides(units: Sequence[Unit], target: Unit, action: str, return_to: str | Non
 def is_rival(unit: Unit, target: Unit) -> bool:
     """Whether two units cannot serve side by side: the same model, or the same place to listen."""
     same_model = bool(unit.group and unit.group == target.group)
-    return same_model or _same_place(unit.serving.endpoint, target.serving.endpoint)
+    return same_model or same_place(unit.serving.endpoint, target.serving.endpoint)
 
 
-def _same_place(one: Endpoint, other: Endpoint) -> bool:
+def same_place(one: Endpoint, other: Endpoint) -> bool:
+    """Whether two servers would listen at the same address and port, or socket."""
     if one.uds or other.uds:
         return one.uds == other.uds
     return one.port == other.port and (one.everywhere or other.everywhere or one.address == other.address)

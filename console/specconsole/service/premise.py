@@ -13,12 +13,14 @@ from specconsole.service import checkpoint, discover, method, version
 from specconsole.service.checkpoint import Checkpoint
 from specconsole.service.launch import Files, Launch
 from specconsole.service.method import Facts, Neighbour
+from specconsole.service.plan import same_place
 from specconsole.service.prepare import told as answers
 from specconsole.service.source import Source
 from specconsole.service.unit import Unit
 from specconsole.stream import within
 
 LOOK_S = 20.0
+UNANSWERED = "this host runs no search: it is simulated, has no Python, or did not answer in time"
 PACKAGES = ("vllm", "arctic_inference")
 """Asked for in vLLM's environment; where vLLM itself is not, it is another one, and nothing is known."""
 
@@ -33,7 +35,7 @@ class Looked:
     """Drafters where it was searched."""
     packages: Mapping[str, str | None] | None = None
     cut: str = ""
-    """Why the search ended early: folders, time, or what stood against it; "" when it saw all."""
+    """Why the search ended early: folders, time, or `UNANSWERED`; "" when it saw all."""
 
 
 async def of_source(host: Host, raw: Source, told: str | None, neighbours: Sequence[Neighbour] = ()) -> Facts | None:
@@ -105,7 +107,7 @@ async def look(
     try:
         lines = await within(LOOK_S, answers(host, Program("drafters", order)))
     except (CommandFailed, DeadlineExceeded, asyncio.TimeoutError):
-        return Looked(cut="this host did not answer")
+        return Looked(cut=UNANSWERED)
     return _looked(lines, places)
 
 
@@ -113,7 +115,7 @@ def _looked(lines: Iterable[Mapping[str, Any]], places: Mapping[str, str]) -> Lo
     named: dict[str, Checkpoint] = {}
     found: list[Checkpoint] = []
     packages: Mapping[str, str | None] | None = None
-    cut = "this host has no program for it"
+    cut = UNANSWERED
     for line in lines:
         if "look" in line:
             named |= {name: checkpoint.of(line) for name, place in places.items() if place == line["look"]}
@@ -145,14 +147,19 @@ def hubs(launch: Launch, download_dir: str | None = None) -> list[str]:
 
 
 def neighbours(unit: Unit, units: Sequence[Unit], apart: Collection[str]) -> tuple[Neighbour, ...]:
-    """The other units and where each listens; `apart`: names of its manager's that its start stops."""
+    """The other units and where each that could be in the way listens; `apart`: those of its manager's that its start stops."""
     return tuple(
         Neighbour(
             other.key,
-            None if other.serving.endpoint.uds or "port" in other.serving.unknown else other.serving.endpoint.port,
+            other.serving.endpoint.port if _meets(unit, other) else None,
             other.state.running,
             other.manager == unit.manager and other.name in apart,
         )
         for other in units
         if other.key != unit.key
     )
+
+
+def _meets(unit: Unit, other: Unit) -> bool:
+    known = not {"port"} & {*unit.serving.unknown, *other.serving.unknown}
+    return known and not other.serving.endpoint.uds and same_place(unit.serving.endpoint, other.serving.endpoint)

@@ -19,6 +19,7 @@ from specconsole.history.memory import Memory
 from specconsole.host.base import Host, Program
 from specconsole.remote.swap_shm import SHM
 from specconsole.service import account, systemd
+from specconsole.service.finding import Finding
 from specconsole.service.plan import Choices, Holder, Plan, Sides, sides, unit_json
 from specconsole.service.systemd import Block, Manager, user_manager
 from specconsole.service.unit import Unit
@@ -29,10 +30,7 @@ LOOK_S = 30.0
 LOADS = 20
 ROOM = 1 << 30
 RECORD_ROOM = 4 << 20
-SETTINGS = (
-    *("Id", "Type", "KillMode", "TimeoutStartUSec", "TimeoutStopUSec", "Restart", "Conflicts", "LoadState"),
-    *("NeedDaemonReload", "ActiveState"),
-)
+SETTINGS = ("Id", "LoadState", "ActiveState")
 
 
 @dataclass(frozen=True)
@@ -59,8 +57,9 @@ async def plan(
     choices: Choices | None = None,
     memory: Memory | None = None,
     api_key: ApiKey | None = None,
+    findings: Sequence[Finding] = (),
 ) -> Plan:
-    """Make a plan of what is there now.
+    """Make a plan of what is there now; `findings`: what lint says of the target.
 
     Raises:
         UsageError: the unit to return to is none of this host's.
@@ -90,7 +89,7 @@ async def plan(
         back_loads_s=await _loads(memory, facts.hostname, back) if back else (),
         holders=None if seen.gpus is None else holders(seen, own),
         orphans=tuple((int(one["pid"]), int(one["start"])) for one in seen.strays if one["unit"] not in own),
-        remarks=remarks(settings, seen, action),
+        remarks=remarks(findings, seen, action),
         blockers=blockers(host, target, settings, seen, action, chosen),
         users=users,
     )
@@ -191,21 +190,16 @@ def holders(seen: Look, own: set[str]) -> tuple[Holder, ...]:
     return tuple(sorted(found.values(), key=lambda holder: -(holder.memory or 0)))
 
 
-def remarks(settings: Block, seen: Look, action: str) -> tuple[str, ...]:
-    """What a person should know of the target's settings and the host's room before the swap."""
+def remarks(findings: Sequence[Finding], seen: Look, action: str) -> tuple[str, ...]:
+    """What a person should know of the target and the host's room before the swap."""
     if action == "stop":
         return ()
-    kind, kill = systemd.last(settings, "Type"), systemd.last(settings, "KillMode")
-    limit = systemd.last(settings, "TimeoutStartUSec")
-    found = []
-    if kind == "notify":
-        found.append(f"Type=notify: vLLM never notifies, so systemd ends the start after {limit or 'its limit'}")
-    if kill in ("process", "none"):
-        found.append(f"KillMode={kill}: its stop leaves engine and workers behind")
-    if systemd.last(settings, "NeedDaemonReload") == "yes":
-        found.append(
-            "its file has changed since systemd read it: `systemctl daemon-reload` first, or the old one starts"
-        )
+    words = {"refuse": "it will FAIL: ", "warn": ""}
+    found = [
+        f"{words[finding.severity]}{finding.sentence} ({finding.evidence})"
+        for finding in findings
+        if finding.severity in words
+    ]
     if seen.shm_free is not None and seen.shm_free < ROOM:
         found.append(f"{SHM} has only {bytes_binary(seen.shm_free)} free")
     return tuple(found)

@@ -66,7 +66,7 @@ class HostSwaps:
 
     async def plan(self, unit: Unit, action: str) -> Prepared:
         """What swap, start, stop or restart of that unit would do now; the units are read anew."""
-        from specconsole.service import choose, prepare, swap
+        from specconsole.service import choose, inspection, prepare, swap
         from specconsole.service.discover import discover
         from specconsole.service.plan import of_profile
         from specconsole.service.secret import api_key
@@ -83,6 +83,7 @@ class HostSwaps:
             choices=of_profile(self._profile),
             memory=self._memory,
             api_key=key,
+            findings=() if action == "stop" else await inspection.of_target(self._host, units, target, self._memory),
         )
         return Prepared(plan, key)
 

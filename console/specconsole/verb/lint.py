@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from specconsole.errors import NotPermitted, UsageError
 from specconsole.host.base import Host
+from specconsole.remote.drafters import MOST, SECONDS
 from specconsole.text import bytes_binary, clean, one_line
 from specconsole.verb import output
 from specconsole.verb.asking import confirmed
@@ -133,7 +134,15 @@ def drafters(found: Offers) -> str:
         head += f" (hidden size {target.hidden_size}, vocabulary {target.vocab_size})"
     rows = [line for offer in found.offers for line in _offer(offer)]
     where = ", ".join(map(one_line, found.searched)) or "nowhere: the model's folder is not on this host"
-    end = f"Searched: {where}." + (f" Not all of it ({one_line(found.cut)})." if found.cut else "")
+    limits = {
+        "folders": f" Not all of it: it ended after {MOST} folders.",
+        "time": f" Not all of it: it ended after {SECONDS:.0f} s.",
+    }
+    end = (
+        f"Searched: {where}." + limits.get(found.cut, "")
+        if found.cut in ("", *limits)
+        else f"Not searched: {one_line(found.cut)}."
+    )
     return "\n".join([f"{head}:", *(rows or ["  none"]), end])
 
 

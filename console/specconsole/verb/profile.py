@@ -1,30 +1,46 @@
-"""`specconsole profile list|show|validate`: the descriptions of deployments that this machine has."""
+"""`specconsole profile list|show|validate|init`: the descriptions of deployments that this machine has, and a new one."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from specconsole import profile, resources
+from specconsole import paths, profile, resources
 from specconsole.errors import ConfigError, UsageError
 from specconsole.verb import output
+from specconsole.verb.link import say
+from specconsole.verb.session import add_way_arguments, drive, open_host
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.description = (
         "Profiles describe a deployment: hosts, units, where the key is, what is usual, how it is swapped. Yours lie in"
-        " ~/.config/specconsole/profiles/NAME.toml; copy one that is shipped and change it."
+        " ~/.config/specconsole/profiles/NAME.toml; `init HOST` writes one from what it finds there, to be read and changed."
     )
-    parser.add_argument("what", choices=("list", "show", "validate"), help="all there are, one whole, or one checked")
-    parser.add_argument("name", nargs="?", metavar="NAME", help="a profile's name, or the path of a file")
+    parser.epilog = "Examples: specconsole profile init root@gpu-1; specconsole profile init root@gpu-1 -o - | less."
+    parser.add_argument(
+        "what", choices=("list", "show", "validate", "init"), help="all there are, one whole, one checked, or a new one"
+    )
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="a profile's name, or the path of a file; for init the HOST to look at"
+    )
     parser.add_argument("--json", action="store_true", help="write JSON; its keys stand under schema 1")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="of init: write this file, never over one that is there; - prints it"
+    )
+    add_way_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Do it; validate ends with 2 when something is wrong, and names file, line and the nearest right key."""
     if args.what == "list":
         return _list(as_json=args.json)
+    if args.what == "init":
+        if not args.name:
+            raise UsageError("Which host?", hint="specconsole profile init HOST.")
+        args.host, args.read_only = args.name, True
+        return drive(_init(args))
     if not args.name and args.what == "show":
         raise UsageError("Which profile?", hint="specconsole profile list names them.")
     names = [args.name] if args.name else list(resources.find("profiles"))
@@ -36,6 +52,52 @@ def run(args: argparse.Namespace) -> int:
     else:
         output.write_text(text_of(args.name))
     return 0
+
+
+async def _init(args: argparse.Namespace) -> int:
+    """Write a profile of what is there; the same text is read back, so that it is known to be good."""
+    from specconsole.history.memory import Memory
+    from specconsole.service import portrait
+    from specconsole.service.discover import discover
+
+    memory = Memory()
+    try:
+        async with open_host(args) as host:
+            facts = await host.up()
+            units = await discover(host)
+            loads = await portrait.loads_of(memory, facts.hostname, units)
+    finally:
+        await memory.close()
+    path = _path(args.output, portrait.file_name(facts.hostname))
+    text = portrait.toml(args.host, facts.hostname, units, str(path), loads)
+    if args.output == "-":
+        output.write_text(text.rstrip("\n"))
+        return 0
+    _create(path, text)
+    found = profile.load(path)
+    if args.json:
+        output.write_json({"path": path, "profile": found})
+    else:
+        say(f"wrote {path}: {len(found.units)} unit(s); used by itself for {' and '.join(found.hosts)}")
+    return 0
+
+
+def _path(output_: str | None, name: str) -> Path:
+    if output_ and output_ != "-":
+        return Path(output_).expanduser()
+    return paths.config_dir() / "profiles" / f"{name}.toml"
+
+
+def _create(path: Path, text: str) -> None:
+    """Write a file that is not there yet. Raises UsageError where one is, or where none can be."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UsageError(f"{path} is there already.", hint="Give another one with -o, or -o - to look.") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
 
 
 def text_of(name: str) -> str:

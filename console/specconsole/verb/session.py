@@ -39,6 +39,11 @@ def add_host_arguments(parser: argparse.ArgumentParser, *, json: bool = True) ->
         parser.add_argument("--json", action="store_true", help="write JSON; its keys stand under schema 1")
     parser.add_argument("--read-only", action="store_true", help="offer nothing that changes the host")
     parser.add_argument("--profile", metavar="FILE", help="describe the deployment by this TOML file")
+    add_way_arguments(parser)
+
+
+def add_way_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the way to a host."""
     way = parser.add_argument_group("SSH")
     way.add_argument("-p", "--port", type=int, metavar="PORT", help="connect to this port")
     way.add_argument("-l", "--login", metavar="USER", help="log in as this user")

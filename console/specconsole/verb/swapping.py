@@ -145,7 +145,7 @@ class Session:
 
     async def plan(self, action: str, unit: str | None) -> tuple[Plan, ApiKey | None]:
         """Look at the host and make the plan. Raises NotRunning, UsageError."""
-        from specconsole.service import choose, prepare, swap
+        from specconsole.service import choose, inspection, prepare, swap
         from specconsole.service.discover import discover
         from specconsole.service.secret import api_key
 
@@ -161,6 +161,7 @@ class Session:
             choices=choices_of(self.args, self.profile),
             memory=self.memory,
             api_key=key,
+            findings=() if action == "stop" else await inspection.of_target(self.host, units, target, self.memory),
         )
         return plan, key
 

@@ -54,7 +54,7 @@ async def _run(args: argparse.Namespace) -> int:
         if args.once or not args.follow:
             units = await discover(host, profile)
             linted = await inspect(host, units) if args.lint else None
-            _write(host, units, as_json=args.json, linted=linted)
+            _write(host, units, as_json=args.json, linted=linted, typed=args.host)
             return 1 if any(refused(one.findings) for one in linted or ()) else 0
         async with aclosing(watch(host, profile)) as changes:
             async for units in changes:
@@ -63,7 +63,13 @@ async def _run(args: argparse.Namespace) -> int:
 
 
 def _write(
-    host: Host, units: Sequence[Unit], *, as_json: bool, again: bool = False, linted: Sequence[Linted] | None = None
+    host: Host,
+    units: Sequence[Unit],
+    *,
+    as_json: bool,
+    again: bool = False,
+    linted: Sequence[Linted] | None = None,
+    typed: str = "",
 ) -> None:
     if as_json:
         found = {one.unit.key: one.findings for one in linted or ()}
@@ -72,7 +78,7 @@ def _write(
             {"host": host.name, "units": [facts(u) for u in units], **more}
         )
     else:
-        output.write_text(page(units) + lint_lines(host.name, linted or ()) + ("\n" if again else ""))
+        output.write_text(page(units) + lint_lines(typed, linted or ()) + ("\n" if again else ""))
 
 
 def lint_lines(host: str, linted: Sequence[Linted]) -> str:

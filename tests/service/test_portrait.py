@@ -1,0 +1,33 @@
+"""A profile written from units: good TOML whatever their names and models are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from specconsole import profile
+from specconsole.service import portrait
+from tests.service.test_lint import made
+
+
+def loaded(tmp_path: Path, text: str) -> profile.Profile:
+    path = tmp_path / "p.toml"
+    path.write_text(text)
+    return profile.load(path)
+
+
+def test_odd_names_become_good_tables(tmp_path: Path) -> None:
+    odd = made("vllm@ä \x1b[31m.service")
+    odd = replace(odd, label='a "b" ü', serving=replace(odd.serving, model='/m/x"\n[units.z]', unknown=("port", "speculation"), speculation=None))  # fmt: skip
+    same = replace(made("two.service", manager="user:al"), label="a-b")
+    found = loaded(tmp_path, portrait.toml("root@h:22", "gpu-9", [odd, same], "f.toml", [3600.0, 5400.0]))
+    assert [unit.label for unit in found.units] == ["a-b", "a-b-2"]
+    assert found.units[1].manager == "user:al"
+    assert found.units[0].role is None
+    assert found.hosts == ("h:22", "gpu-9")
+    assert found.expect.load_minutes == (60.0, 90.0)
+
+
+def test_a_host_without_units_has_one_all_the_same(tmp_path: Path) -> None:
+    assert loaded(tmp_path, portrait.toml("h", "h", [], "f.toml")).units == ()
+    assert portrait.file_name("../gpu 1.") == "gpu-1"
