@@ -119,7 +119,8 @@ async def test_drafters_are_found_and_compared(host: LabHost, tmp_path: Path) ->
 
 async def test_a_drafter_that_is_not_there_is_refused_before_the_load(make_host: MakeHost, tmp_path: Path) -> None:
     draft = {"method": "eagle3", "model": "/models/none", "num_speculative_tokens": 3}
-    host = make_host(files={**cards(), f"{SYSTEM}/{VARIANT}": unit(serve(speculative=draft))})
+    other = {"/models/other/config.json": config()}
+    host = make_host(files={**cards(), **other, f"{SYSTEM}/{VARIANT}": unit(serve(speculative=draft))})
     desk = Desk(host, tmp_path)
     report = desk.json("lint", "gpu-1", "vllm-ngram", status=1)
     assert {"drafter-missing", "model-missing"} <= ids(report)

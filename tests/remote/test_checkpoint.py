@@ -82,6 +82,13 @@ def test_a_folder_tells_its_bytes_and_why_it_is_none(tmp_path: Path) -> None:
     told = checkpoint.read(str(folder(tmp_path / "a", QWEN, model__safetensors=b"x" * 300, notes__txt=b"y" * 99)))
     assert (told["bytes"], told["hidden_size"]) == (300, 5120)
     assert checkpoint.read(str(tmp_path / "none"))["missing"] == "no such folder"
+    assert checkpoint.read(str(tmp_path / "a" / "notes.txt"))["unread"] == "it is a single file"
+    mistral = tmp_path / "mistral"
+    mistral.mkdir()
+    assert checkpoint.read(str(mistral / "m"))["unread"] == checkpoint.UNMOUNTED
+    assert checkpoint.read(str(tmp_path / "no" / "m"))["unread"] == checkpoint.UNMOUNTED
+    (mistral / "params.json").write_text("{}")
+    assert "Mistral" in checkpoint.read(str(mistral))["unread"]
     (tmp_path / "empty").mkdir()
     assert checkpoint.read(str(tmp_path / "empty"))["missing"] == "no config.json in it"
     (tmp_path / "empty" / "config.json").write_text("{")

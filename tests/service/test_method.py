@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from specconsole.remote.checkpoint import UNMOUNTED
 from specconsole.service import method
 from specconsole.service.checkpoint import Checkpoint
 from specconsole.service.finding import Finding, refused
@@ -139,6 +140,8 @@ CASES = [
     of("command-uncertain", "note", U(words="--config /etc/v.yaml"), U()),
     # model and drafter
     of("model-missing", "refuse", U(target=Checkpoint("/models/m", missing="no such folder")), U()),
+    of("model-unmounted", "warn", U(target=Checkpoint("/models/m", unread=UNMOUNTED)), U(target=Checkpoint("/models/m", unread="it is a single file"))),
+    of("drafter-unmounted", "warn", U(DRAFT, drafter=Checkpoint("/d/e", unread=UNMOUNTED)), U(DRAFT, drafter=EAGLE3)),
     of("model-offline", "refuse", U(target=Checkpoint("a/b", unread="it is in no cache of this host"), env={"HF_HUB_OFFLINE": "1"}),
        U(target=Checkpoint("a/b", unread="it is in no cache of this host"))),
     of("model-unknown", "refuse", U(target=KIMI, version="0.14.1"), U(target=KIMI, version="0.16.0")),

@@ -12,6 +12,8 @@ import struct
 from typing import Any, Dict, Iterable, List, Optional
 
 CONFIG = "config.json"
+MISTRAL = "params.json"
+UNMOUNTED = "it is not there, and nothing lies beside it: is it mounted?"
 LARGEST_CONFIG = 4 << 20
 LARGEST_INDEX = 64 << 20
 """Bytes; the index of a model with 100,000 tensors has 10 MB."""
@@ -26,10 +28,12 @@ def read(folder: str) -> Dict[str, Any]:
     """Everything that is to be told of a folder; `missing` says why it is no checkpoint."""
     told: Dict[str, Any] = {"path": folder}
     if not os.path.isdir(folder):
-        return {**told, "missing": "no such folder" if not os.path.exists(folder) else "it is no folder"}
+        return {**told, **_absent(folder)}
     try:
         config = load(os.path.join(folder, CONFIG), LARGEST_CONFIG)
     except FileNotFoundError:
+        if os.path.exists(os.path.join(folder, MISTRAL)):
+            return {**told, "unread": "it is in Mistral's own format"}
         return {**told, "missing": "no config.json in it"}
     except (OSError, ValueError) as error:
         return {**told, "unread": "%s: %s" % (type(error).__name__, error)}
@@ -38,6 +42,17 @@ def read(folder: str) -> Dict[str, Any]:
     if told.get("n_predict"):
         told["mtp_weights"] = mtp_weights(tensors(folder), told.get("layers"))
     return told
+
+
+def _absent(path: str) -> Dict[str, Any]:
+    """Why there is no folder: a file may be a whole model, and where nothing lies beside it a mount may be missing."""
+    if os.path.exists(path):
+        return {"unread": "it is a single file"}
+    try:
+        beside = os.listdir(os.path.dirname(path.rstrip("/")))
+    except OSError:
+        beside = []
+    return {"missing": "no such folder"} if beside else {"unread": UNMOUNTED}
 
 
 def name_of(folder: str) -> str:

@@ -21,13 +21,13 @@ from specconsole.service import (
     files,
     method,
     option,
+    premise,
     source,
     systemd,
     unitfile,
 )
 from specconsole.service.derived import Baseline
 from specconsole.service.finding import Finding, refused
-from specconsole.service.method import Neighbour
 from specconsole.service.placing import Surroundings, Unplaced
 from specconsole.service.plan import is_rival
 from specconsole.service.prepare import told
@@ -161,7 +161,7 @@ async def plan(host: Host, baseline: str, variant: Variant, profile: Profile | N
     )  # fmt: skip
     rivals = _rivals(found, unit, name, look)
     filled = _filled(draft, look, rivals)
-    return replace(filled, findings=_checked(filled, look, _neighbours(found, filled, {*rivals, *look.against})))
+    return replace(filled, findings=await _checked(host, found, filled, look, {*rivals, *look.against}))
 
 
 @dataclass(frozen=True)
@@ -254,30 +254,21 @@ def _rivals(found: Sequence[discover.Finding], baseline: Unit, name: str, look: 
     return [baseline.name, *(other for other in others if other not in look.against)]
 
 
-def _neighbours(found: Sequence[discover.Finding], plan: Derivation, stopped: set[str]) -> list[Neighbour]:
-    """The other units of the host, and whether a start of the new one stops them."""
-    others = [one.unit for one in found if (one.unit.name, one.manager) != (plan.name, plan.manager)]
-    return [
-        Neighbour(
-            unit.key,
-            None if unit.serving.endpoint.uds or "port" in unit.serving.unknown else unit.serving.endpoint.port,
-            unit.state.running,
-            unit.manager == plan.manager.name and unit.name in stopped,
-        )
-        for unit in others
-    ]
-
-
-def _checked(plan: Derivation, look: _Look, neighbours: Sequence[Neighbour]) -> tuple[Finding, ...]:
-    """What is known of speculation by this command."""
+async def _checked(
+    host: Host, found: Sequence[discover.Finding], plan: Derivation, look: _Look, stopped: set[str]
+) -> tuple[Finding, ...]:
+    """What is known of speculation by this command, with model and drafter looked at; `stopped`: units that it stops."""
+    if not plan.argv:
+        return ()
     around = look.baseline.around
-    known = plan.argv and method.facts(
+    known = await premise.of_command(
+        host,
         plan.argv,
         around.environment,
         around.known(),
         complete=around.complete,
         version=plan.baseline.version,
-        neighbours=neighbours,
+        neighbours=premise.neighbours(replace(plan.baseline, name=plan.name), [one.unit for one in found], stopped),
     )
     return method.check(known) if known else ()
 

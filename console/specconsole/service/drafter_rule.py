@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from specconsole.remote.checkpoint import UNMOUNTED
 from specconsole.service.checkpoint import Checkpoint
 from specconsole.service.finding import OURS, Finding
 from specconsole.service.method_table import (
@@ -31,6 +32,7 @@ def served(known: Facts) -> Iterator[Finding]:
     if target.missing:
         sentence = f"The model cannot be loaded: {target.missing}."
         yield Finding("model-missing", "refuse", sentence, target.path, NOT_FOUND)
+    yield from _unmounted(target, "model")
     yield from _offline(known, target, "model")
     for name in target.architectures:
         since = ARCHITECTURES.get(name)
@@ -38,6 +40,12 @@ def served(known: Facts) -> Iterator[Finding]:
             sentence = f"vLLM {known.version} does not know this model: {since} is the first that does."
             source = "every vLLM: `Model architectures [...] are not supported for now.`"
             yield Finding("model-unknown", "refuse", sentence, f"architectures: {name}", source)
+
+
+def _unmounted(one: Checkpoint, what: str) -> Iterator[Finding]:
+    if one.unread == UNMOUNTED:
+        sentence = f"The {what} is not there now, and nothing lies beside it: is its disk mounted when the unit starts?"
+        yield Finding(f"{what}-unmounted", "warn", sentence, one.path, NOT_FOUND)
 
 
 def _offline(known: Facts, one: Checkpoint, what: str) -> Iterator[Finding]:
@@ -71,6 +79,7 @@ def _needed(known: Facts, spec: Spec) -> Iterator[Finding]:
     if known.drafter.missing and spec.method != "custom_class":
         sentence = f"The drafter cannot be loaded: {known.drafter.missing}."
         yield Finding("drafter-missing", "refuse", sentence, known.drafter.path, NOT_FOUND)
+    yield from _unmounted(known.drafter, "drafter")
     yield from _offline(known, known.drafter, "drafter")
     if known.drafter.unread.startswith("it is in no cache") and spec.method != "custom_class":
         sentence = "The drafter is in no cache of this host: its download comes on top of the load, and nothing of it was checked."

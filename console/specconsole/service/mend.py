@@ -73,8 +73,9 @@ def merged(texts: Iterable[str]) -> str:
     """One drop-in out of several: sections together, of each setting the last value, or all where several may stand."""
     sections: dict[str, dict[str, list[str]]] = {}
     for text in texts:
-        for section, key, value in unitfile.parse(text).entries:
-            values = sections.setdefault(section, {}).setdefault(key, [])
+        for entry in unitfile.parse(text).entries:
+            key, value = entry.key, entry.value
+            values = sections.setdefault(entry.section, {}).setdefault(key, [])
             same = key in TOGETHER and value.partition("=")[0] not in [one.partition("=")[0] for one in values]
             values[:] = [*values, value] if same else [value] if key not in TOGETHER else _replaced(values, value)
     parts = [
