@@ -72,7 +72,7 @@ def _needed(known: Facts, spec: Spec) -> Iterator[Finding]:
     """A method that drafts with a model needs one, and it must be there."""
     if METHODS.get(spec.method, ("", "", ""))[2] == "drafter" and spec.config.get("model") is None:
         source = "vLLM 0.11.0 and later: `num_speculative_tokens was provided but without speculative model.`"
-        sentence = f"The method {spec.method} drafts with a model, and none is named."
+        sentence = f"The method {spec.method} drafts with a model, and none is named: `specconsole lint HOST UNIT --drafters` finds those that are there."
         yield Finding("drafter-none", "refuse", sentence, 'no "model" in --speculative-config', source)
     if known.drafter is None:
         return
