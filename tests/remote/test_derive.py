@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +41,12 @@ class Systemd:
 
 
 @pytest.fixture(autouse=True)
-def analyzes(monkeypatch: pytest.MonkeyPatch) -> None:
+def analyzes(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    run = tmp_path_factory.mktemp("run")
+    monkeypatch.setattr(derive, "RUN", str(run))
     monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/systemd-analyze")
+    yield
+    assert not list(run.iterdir()), "what was verified is gone"
 
 
 @pytest.fixture

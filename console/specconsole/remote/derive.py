@@ -17,6 +17,7 @@ import tempfile
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from specconsole.remote import swap_unit
+from specconsole.remote.swap_record import RUN
 from specconsole.remote.swap_unit import UP, Ref
 
 Call = Callable[..., Tuple[int, str, str]]
@@ -118,7 +119,11 @@ def verify(name: str, text: bytes, like: str, call: Call) -> Dict[str, List[str]
     """What systemd-analyze says of the text, and of the unit that it was made from; refused for what only the text has."""
     if shutil.which("systemd-analyze") is None:
         return {"complaints": [], "unverified": ["systemd-analyze is not on this host"]}
-    folder = tempfile.mkdtemp(prefix="specconsole-")
+    # In memory, and swept by the next swap: what a cut link leaves behind must not lie on a disk with its secrets.
+    place = RUN if os.geteuid() == 0 else os.environ.get("XDG_RUNTIME_DIR")
+    if place:
+        os.makedirs(place, 0o700, exist_ok=True)
+    folder = tempfile.mkdtemp(prefix="derive-", dir=place)
     try:
         candidate = os.path.join(folder, name)
         with open(candidate, "wb") as file:
