@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from specconsole.host.simulated.page import Values
 from specconsole.host.simulated.script import Ending, Request, Row, Sample, Script
@@ -30,6 +31,8 @@ class Playback:
     """Since when the script's own traffic is held; None: it flows."""
     lost_s: float = 0.0
     """How long it was held before."""
+    _sampled: tuple[tuple[object, ...], Sample] | None = None
+    """The last sample, and what it was asked with."""
 
     @property
     def serves(self) -> bool:
@@ -94,7 +97,13 @@ class Playback:
         return self.ends_from + self.ending.gone_s if self.ending else None
 
     def sample(self, now: float) -> Sample:
-        """What the probe would see."""
+        """What the probe would see; a moment is asked for by several, for the GPUs, the processes and the room."""
+        asked = (now, self.stopped, self.held, self.lost_s, len(self.live))
+        if self._sampled is None or self._sampled[0] != asked:
+            self._sampled = (asked, self._sample(now))
+        return self._sampled[1]
+
+    def _sample(self, now: float) -> Sample:
         if self.stopped is not None and now > self.stopped:
             return self._grown(self.script.stopping(self._stopped_at, now - self.stopped), now)
         sample = self._grown(self.script.sample(self.round(now)[1]), now)
@@ -107,11 +116,16 @@ class Playback:
         times = self.round(now)[0]
         if not times:
             return sample
-        again, served = (self.script.sample(moment).tree for moment in (self.script.again, self.script.served))
-        first, last = ({row.pid: row for row in tree} for tree in (again, served))
+        first, last = self._round_rows
         known = first.keys() & last.keys()
         grown = (_more(row, first[row.pid], last[row.pid], times) if row.pid in known else row for row in sample.tree)
         return replace(sample, tree=tuple(grown))
+
+    @cached_property
+    def _round_rows(self) -> tuple[dict[int, Row], dict[int, Row]]:
+        """The processes by pid where a round begins, and where it ends."""
+        again, served = (self.script.sample(moment).tree for moment in (self.script.again, self.script.served))
+        return {row.pid: row for row in again}, {row.pid: row for row in served}
 
     def cpu_s(self, now: float) -> float:
         """CPU seconds of all processes so far, also of those that ended."""

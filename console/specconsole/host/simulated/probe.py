@@ -18,10 +18,12 @@ _CONTEXT_W = 50.0
 """What a process that only holds a GPU makes it draw."""
 _MOST = 64
 """Frames that may wait for their reader."""
+_LATE = 20
+"""When it is late by so many frames it leaves out those between: making them up would make it later still."""
 
 
 class Probe:
-    """Gives a frame a tick of the machine's own time: however late this program comes to it, none is missing."""
+    """Gives a frame a tick of the machine's own time: late as this program may come to it, few are missing."""
 
     def __init__(self, machine: Machine, arguments: Mapping[str, Any], least_s: Callable[[], float]) -> None:
         self.lines: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -68,7 +70,8 @@ class Probe:
             if ticks <= 1:
                 self.lines.put_nowait(None)
                 return
-        self._next(at + interval_s, number)
+        now = self._machine.clock.now()
+        self._next(at + interval_s if now - at < _LATE * interval_s else now, number)
 
     def _line(self, units: object, interval_s: float, at: float) -> bytes | None:
         """The frame of a moment; None: the one that was kept of it was given before."""
