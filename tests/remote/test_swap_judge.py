@@ -138,3 +138,11 @@ def test_the_same_failure_with_other_numbers_is_the_same() -> None:
     first = signature("exit-code", 1, "ValueError: Free memory on device cuda:0 (49.53/139.8 GiB)")
     assert first == signature("exit-code", 1, "ValueError: Free memory on device cuda:3 (12.00/139.8 GiB)")
     assert first != signature("exit-code", 1, "ImportError: no module named x")
+
+
+def test_cards_that_say_the_same_say_it_once() -> None:
+    cards = [judge.Card(n, judge.CLEAR, 0, f"GPU {n}: {'held' if n == 3 else '0 MiB used'}") for n in range(6)]
+    assert judge.together(cards) == "GPU 0, 1, 2, 4, 5: 0 MiB used; GPU 3: held"
+    assert judge.together(cards[:3]) == "GPU 0 to 2: 0 MiB used"
+    assert (judge.numbers([4]), judge.numbers([0, 1])) == ("4", "0, 1")
+    assert (judge.many(1, "entry", "entries"), judge.many(0, "entry", "entries")) == ("1 entry", "0 entries")

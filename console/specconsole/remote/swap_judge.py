@@ -107,6 +107,25 @@ def steady(readings: Sequence[Sequence[Card]], times: int = 3) -> bool:
     return all(max(column) - min(column) < STEADY for column in columns.values())
 
 
+def together(cards: Sequence[Card]) -> str:
+    """What the cards say, once for all that say the same."""
+    said: Dict[str, List[int]] = {}
+    for card in cards:
+        said.setdefault(card.text.partition(": ")[2], []).append(card.index)
+    return "; ".join("GPU %s: %s" % (numbers(which), text) for text, which in said.items())
+
+
+def numbers(which: Sequence[int]) -> str:
+    """GPUs by number: 0, 3 or 0 to 7."""
+    whole = len(which) > 2 and list(which) == list(range(which[0], which[-1] + 1))
+    return "%d to %d" % (which[0], which[-1]) if whole else ", ".join(map(str, which))
+
+
+def many(count: int, one: str, more: str) -> str:
+    """A count with its noun."""
+    return "%d %s" % (count, one if count == 1 else more)
+
+
 def size(count: float) -> str:
     """Bytes for people."""
     return "%.1f GiB" % (count / GIB) if count >= GIB else "%.0f MiB" % (count / MIB)

@@ -6,7 +6,7 @@ import re
 from typing import Any, Dict, FrozenSet, List, Optional
 
 from specconsole.remote import swap_judge
-from specconsole.remote.swap_judge import GIB, MIB, size
+from specconsole.remote.swap_judge import GIB, MIB, many, size
 from specconsole.remote.swap_record import floors
 from specconsole.remote.swap_run import Before, Foreign, Run, Stale, StepFailed, command
 from specconsole.remote.swap_shm import SHM
@@ -102,9 +102,9 @@ def _gpus(run: Run, mine: FrozenSet[int]) -> None:
         run.note("no GPU is seen (%s): memory is not checked" % (run.world.gpus_why or "no driver"))
         return
     known = floors(run.record.path, run.world)
-    unknown = [str(row.get("index")) for row in rows if str(row.get("uuid")) not in known]
+    unknown = [int(row.get("index", 0)) for row in rows if str(row.get("uuid")) not in known]
     if unknown:
-        run.note("floor not known of GPU %s: no earlier swap on this host saw it free" % ", ".join(unknown))
+        run.note("floor not known of GPU %s: no earlier swap on this host saw it free" % swap_judge.numbers(unknown))
     if any(row.get("mig") for row in rows):
         run.note("MIG is on: the driver tells the memory of the whole GPU only")
     fate = {"end": "is ended", "leave": "stays"}.get(str(run.plan.get("orphans")), "is asked about")
@@ -129,9 +129,9 @@ def _fits(run: Run, rows: List[Dict[str, Any]], mine: FrozenSet[int]) -> None:
         rest = [one for one in row.get("processes") or [] if one not in own]
         without.append(dict(row, memory_used=max(freed, 0), processes=rest))
     cards = swap_judge.judge(without, {}, frozenset(), wanted(run), ends=True)
-    held = [card.text for card in cards if card.state == swap_judge.HELD]
+    held = [card for card in cards if card.state == swap_judge.HELD]
     if held:
-        raise StepFailed("; ".join(held))
+        raise StepFailed(swap_judge.together(held))
 
 
 def wanted(run: Run) -> Optional[float]:
@@ -216,8 +216,9 @@ def stop(run: Run) -> None:
         if not state.up:
             run.note("%s does not run" % ref.key)
         else:
-            count = len(held.processes)
-            run.note("%s: %d processes, %d entries of /dev/shm" % (ref.key, count, len(held.entries)),
+            count = many(len(held.processes), "process", "processes")
+            shared = many(len(held.entries), "entry", "entries")
+            run.note("%s: %s, %s of /dev/shm" % (ref.key, count, shared),
                      processes=[one.line() for one in held.processes[:200]],
                      entries=[one.name for one in held.entries.values()])  # fmt: skip
             try:
@@ -271,7 +272,8 @@ def clean(run: Run) -> None:
             continue
         removed, left = run.world.shm_clean(before.entries, before.since_ns, before.uids)
         total = sum(one["size"] for one in removed)
-        text = "%d entries of /dev/shm removed (%s), %d left alone" % (len(removed), size(total), len(left))
+        count = many(len(removed), "entry", "entries")
+        text = "%s of /dev/shm removed (%s), %d left alone" % (count, size(total), len(left))
         run.note("%s: %s" % (key, text), removed=removed, left=sorted(left, key=lambda one: -one["size"])[:100])
     run.before.clear()
 

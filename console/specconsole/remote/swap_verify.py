@@ -53,7 +53,10 @@ def _processes_gone(run: Run, known: Sequence[Process]) -> None:
             return
         spent = run.world.monotonic() - began
         stuck = [one for one in left if one.state == "D"]
-        run.now("%d processes left%s for %.0f s" % (len(left), " (in the driver)" if stuck else "", spent))
+        run.now(
+            "%s left%s for %.0f s"
+            % (swap_judge.many(len(left), "process", "processes"), " (in the driver)" if stuck else "", spent)
+        )
         if stuck and spent > STUCK_S:
             raise StepFailed(
                 "pid %d (%s) is in state D for %.0f s: the driver holds it" % (stuck[0].pid, stuck[0].argv, spent),
@@ -73,7 +76,8 @@ def _end_orphans(run: Run, left: Sequence[Process], certain: FrozenSet[Identity]
     shown = certain | {(int(one[0]), int(one[1])) for one in run.plan.get("orphans_shown") or []}
     if any(one.identity not in shown for one in left):
         answer = "ask"  # nobody was shown these, and they are not certainly the unit's
-    text = "%d processes were left behind: %s" % (len(left), ", ".join("%d %s" % (o.pid, o.argv) for o in left))
+    count = swap_judge.many(len(left), "process was", "processes were")
+    text = "%s left behind: %s" % (count, ", ".join("%d %s" % (o.pid, o.argv) for o in left))
     if answer == "ask":
         answer = _ask(run, lines, text)
     else:
@@ -147,10 +151,10 @@ def _memory_free(run: Run, known: Sequence[Process]) -> None:
         bad = [card for card in cards if card.state not in (swap_judge.CLEAR, swap_judge.UNKNOWN)]
         held = [card for card in bad if card.state == swap_judge.HELD]
         if held and _lasting(readings):
-            raise StepFailed("; ".join(card.text for card in held))
+            raise StepFailed(swap_judge.together(held))
         if bad and run.world.monotonic() - began > 2 * MEMORY_S:
-            raise StepFailed("; ".join(card.text for card in bad))
-        run.now("; ".join(card.text for card in (bad or cards)[:8]))
+            raise StepFailed(swap_judge.together(bad))
+        run.now(swap_judge.together(bad or cards))
         run.pause(READINGS_S)
 
 
@@ -165,7 +169,7 @@ def _lasting(readings: Sequence[Sequence[Card]]) -> bool:
 
 
 def _told(run: Run, cards: Sequence[Card], rows: Sequence[Dict[str, Any]]) -> None:
-    run.note("three readings agree: %s" % "; ".join(card.text for card in cards))
+    run.note("three readings agree: %s" % swap_judge.together(cards))
     floors = swap_judge.floors_of(rows)
     if floors and not any(card.state == swap_judge.UNKNOWN for card in cards):
         run.write("floor", gpus=floors)
