@@ -9,6 +9,7 @@ from specconsole.bench.breakeven import smallest_near_best
 from specconsole.bench.compare import Comparison, compare
 from specconsole.bench.judge import MARGIN
 from specconsole.bench.run import BenchRun
+from specconsole.history.entry import Load
 
 Cell = tuple[int, float, int, str]
 """Streams at once, temperature, tokens of an answer, way to ask."""
@@ -23,14 +24,14 @@ class Sorted:
     """Cells that only one arm has, in words."""
 
 
-def sort(runs: Sequence[BenchRun], margin: float = MARGIN) -> Sorted:
+def sort(runs: Sequence[BenchRun], margin: float = MARGIN, loads: Sequence[Load] = ()) -> Sorted:
     """Compare the arms of these runs with the baseline among them, or with the first run's where there is none.
 
     Two runs are compared as they are given, whatever they are. More are taken together by unit and arm, and arms are
     compared where they were asked the same.
     """
     if len(runs) == 2:
-        return Sorted((compare(*runs, margin=margin),))
+        return Sorted((compare(*runs, margin=margin, loads=loads),))
     arms = _arms(runs)
     first = next((key for key, found in arms.items() if _plain(found[0])), next(iter(arms)))
     made, alone = [], []
@@ -38,7 +39,7 @@ def sort(runs: Sequence[BenchRun], margin: float = MARGIN) -> Sorted:
         if key == first:
             continue
         ours, theirs = _cells(arms[first]), _cells(found)
-        made += [compare(ours[cell], theirs[cell], margin=margin) for cell in ours if cell in theirs]
+        made += [compare(ours[cell], theirs[cell], margin=margin, loads=loads) for cell in ours if cell in theirs]
         alone += [f"{_words(cell)} was measured on one arm only ({key[1]})" for cell in ours.keys() ^ theirs.keys()]
     return Sorted(tuple(made), tuple(alone))
 

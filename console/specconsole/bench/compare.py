@@ -6,11 +6,12 @@ replicate (`judge`). R and "pays" exist where exactly one of the arms speculates
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from specconsole.bench import gate
 from specconsole.bench.breakeven import Measured
+from specconsole.bench.group import by_category, by_length
 from specconsole.bench.judge import MARGIN, Judgement, Start, judge
 from specconsole.bench.likeness import Likeness, likeness
 from specconsole.bench.pool import pool, starts, tpots
@@ -18,6 +19,8 @@ from specconsole.bench.run import BenchRun
 from specconsole.bench.stats import ratio
 from specconsole.bench.stepcost import step_costs
 from specconsole.bench.table import Row, rows
+from specconsole.bench.trade import Trade, trade
+from specconsole.history.entry import Load
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,18 @@ class Pair:
 
 
 @dataclass(frozen=True)
+class Group:
+    """Some of the prompts taken together: those of a category, or of one class of length."""
+
+    name: str
+    prompts: tuple[str, ...]
+    pair: Pair
+    """Of all their requests."""
+    judgement: Judgement
+    """Over their prompts, as the one over all."""
+
+
+@dataclass(frozen=True)
 class Comparison:
     """What two arms say together."""
 
@@ -64,6 +79,12 @@ class Comparison:
     """What differs by nature or should be kept in mind."""
     likeness: Likeness | None
     """None: not sampled at temperature 0, or nothing to compare."""
+    trade: Trade = field(default_factory=Trade)
+    """What stands beside the speed: KV pool, load time."""
+    categories: tuple[Group, ...] = ()
+    """Empty where each prompt is a category of its own, or all are one."""
+    contexts: tuple[Group, ...] = ()
+    """Classes of prompt length, the shortest first; likewise."""
 
     @property
     def comparable(self) -> bool:
@@ -90,9 +111,16 @@ class Comparison:
 
 
 def compare(
-    a: BenchRun | Sequence[BenchRun], b: BenchRun | Sequence[BenchRun], *, margin: float = MARGIN
+    a: BenchRun | Sequence[BenchRun],
+    b: BenchRun | Sequence[BenchRun],
+    *,
+    margin: float = MARGIN,
+    loads: Sequence[Load] = (),
 ) -> Comparison:
-    """Compare two arms, each one run or several, over the prompts that all of them have."""
+    """Compare two arms, each one run or several, over the prompts that all of them have.
+
+    `loads` are what is remembered of starts: those of the measured ones tell how long each arm takes to be ready.
+    """
     runs_a, runs_b = ([arm] if isinstance(arm, BenchRun) else list(arm) for arm in (a, b))
     shared = [prompt for prompt in runs_a[0].prompt_ids if all(prompt in run.prompt_ids for run in (*runs_a, *runs_b))]
     whole_a, whole_b = pool(runs_a).only(shared), pool(runs_b).only(shared)
@@ -113,7 +141,24 @@ def compare(
         reasons=tuple(gate.reasons(runs_a, runs_b, shared)),
         remarks=tuple(gate.remarks(runs_a, runs_b, shared)),
         likeness=likeness(runs_a[0].only(shared), runs_b[0].only(shared)),
+        trade=trade(runs_a, runs_b, loads),
+        categories=_groups(by_category(whole_a, shared), (runs_a, runs_b), (whole_a, whole_b), margin),
+        contexts=_groups(by_length(whole_a, shared), (runs_a, runs_b), (whole_a, whole_b), margin),
     )
+
+
+def _groups(
+    named: Mapping[str, Sequence[str]],
+    runs: tuple[Sequence[BenchRun], Sequence[BenchRun]],
+    wholes: tuple[BenchRun, BenchRun],
+    margin: float,
+) -> tuple[Group, ...]:
+    made = []
+    for name, prompts in named.items():
+        row_a, row_b = (replace(rows(whole.only(prompts))[-1], name=name) for whole in wholes)
+        judgement = judge(_starts(runs[0], prompts), _starts(runs[1], prompts), margin)
+        made.append(Group(name, tuple(prompts), Pair(name, row_a, row_b), judgement))
+    return tuple(made)
 
 
 def _starts(runs: Sequence[BenchRun], prompts: Sequence[str]) -> list[Start]:

@@ -77,8 +77,12 @@ def remarks(a: Sequence[BenchRun], b: Sequence[BenchRun], shared: Sequence[str])
     if starts[0] & starts[1] and len(a) + len(b) > 2:
         yield "Runs of both are of the same start: they show the error within a start only."
     yield from _natures(a[0], b[0])
+    whose: dict[str, list[str]] = {}
     for name, run in _named(a, b):
-        yield from (f"{name}: {remark.text}" for remark in check(run) if remark.level is Level.WEAK)
+        for remark in check(run):
+            if remark.level is Level.WEAK:
+                whose.setdefault(remark.text, []).append(name)
+    yield from (f"{', '.join(names)}: {said}" for said, names in whose.items())
 
 
 def _natures(a: BenchRun, b: BenchRun) -> Iterator[str]:

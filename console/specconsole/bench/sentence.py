@@ -73,11 +73,12 @@ def _prediction(found: Prediction, base_tpot_s: float | None) -> str:
         if base_tpot_s is not None:
             low, high = found.ratio.low * base_tpot_s * 1e3, found.ratio.high * base_tpot_s * 1e3
             text += f", TPOT {low:.2f} to {high:.2f} ms"
-        text += ": " + _odds(found.ratio.low, found.ratio.high)
+        text += ": " + odds(found.ratio.low, found.ratio.high)
     return text + "."
 
 
-def _odds(low: float, high: float) -> str:
+def odds(low: float, high: float) -> str:
+    """What a predicted range of TPOT over the baseline's means."""
     if high < 1:
         return "it would pay"
     return "it would not pay" if low >= 1 else "it may pay or not"

@@ -11,6 +11,7 @@ from specconsole.bench.judge import START_DEVIATION, Judgement, Word, Z
 from specconsole.bench.likeness import Likeness
 from specconsole.bench.sentence import other_lengths, sentences
 from specconsole.bench.table import QUANTILES, Table, heading, markdown_of
+from specconsole.bench.trade import sentences as trade_sentences
 from specconsole.text import number, one_line
 
 HEADER = (
@@ -34,7 +35,8 @@ DEFINITIONS = (
 
 def side_by_side(found: Comparison) -> Table:
     """The comparison for people."""
-    rows = tuple(_cells(pair, found) for pair in (*found.pairs, found.overall))
+    groups = tuple(group.pair for group in (*found.categories, *found.contexts))
+    rows = tuple(_cells(pair, found) for pair in (*found.pairs, *groups, found.overall))
     return Table(
         head=(*(f"A: {line}" for line in heading(found.a)[:3]), *(f"B: {line}" for line in heading(found.b)[:3])),
         header=HEADER,
@@ -120,8 +122,9 @@ def notes(found: Comparison) -> tuple[str, ...]:
     if found.measured is not None:
         lines += [f"Over all tokens: {text}" for text in sentences(found.measured)]
         lines += other_lengths(found.measured, OTHER_K, found.base_tpot_s)
+    lines += trade_sentences(found.trade)
     if found.likeness:
-        lines.append(_likeness(found.likeness))
+        lines.append(likeness_words(found.likeness))
     lines += [f"✗ {reason}" for reason in found.reasons]
     lines += [f"! {remark}" for remark in found.remarks]
     return tuple(one_line(line.strip()) for line in lines)
@@ -145,7 +148,8 @@ def _split(found: Comparison) -> list[str]:
     return [text]
 
 
-def _likeness(found: Likeness) -> str:
+def likeness_words(found: Likeness) -> str:
+    """How many answers are the same, and where the first difference is."""
     text = f"Answers at temperature 0 by {found.by}: {found.same} of {found.compared} are the same"
     return f"{text}; first difference: {found.first}." if found.first else f"{text}."
 

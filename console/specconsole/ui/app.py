@@ -17,18 +17,20 @@ from specconsole.host.base import Host, LinkKind
 from specconsole.ui import keys, memory, theme
 from specconsole.ui.arrangement import Arrangement
 from specconsole.ui.ascii import AsciiFilter
-from specconsole.ui.deriving import DeriveApp
 from specconsole.ui.fault import FaultLog
 from specconsole.ui.feeds import Feeds
 from specconsole.ui.gpu_rows import neighbour
 from specconsole.ui.local_time import LocalTime
 from specconsole.ui.log_reading import LogReading
 from specconsole.ui.palette import Commands
+from specconsole.ui.remembering import RememberApp
 from specconsole.ui.screens.bench import BenchScreen
+from specconsole.ui.screens.compare import CompareScreen
 from specconsole.ui.screens.dashboard import DashboardScreen
 from specconsole.ui.screens.doctor import DoctorScreen
 from specconsole.ui.screens.engine import EngineScreen
 from specconsole.ui.screens.gpu import GpuScreen
+from specconsole.ui.screens.history import HistoryScreen
 from specconsole.ui.screens.live import LiveScreen
 from specconsole.ui.screens.load import LoadScreen
 from specconsole.ui.screens.log import LogScreen
@@ -42,7 +44,7 @@ INTERVALS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 DEFAULT_THEME = "dark"
 
 
-class SpecConsole(DeriveApp):
+class SpecConsole(RememberApp):
     """The console on one host: its screens, themes and commands; the data is `LiveApp`'s."""
 
     TITLE = "specconsole"
@@ -73,6 +75,8 @@ class SpecConsole(DeriveApp):
         self.add_mode("dashboard", lambda: self._bound(DashboardScreen(self.stamp, reading, self._arrangement)))
         self.add_mode("log", lambda: self._bound(LogScreen(self.stamp, reading)))
         self.add_mode("bench", lambda: self._bound(BenchScreen()))
+        self.add_mode("compare", lambda: self._bound(CompareScreen(self.stamp)))
+        self.add_mode("history", lambda: self._bound(HistoryScreen(self.stamp, self.own_host)))
         self.add_mode("load", lambda: self._bound(LoadScreen()))
         self.add_mode("doctor", lambda: self._bound(DoctorScreen()))
         self.add_mode("swap", lambda: self._bound(SwapScreen()))

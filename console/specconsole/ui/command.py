@@ -27,6 +27,9 @@ class Place(Enum):
     UNIT = "unit"
     GPU = "GPU"
     ENGINE_PAGE = "engine page"
+    COMPARE = "compare"
+    HISTORY = "history"
+    LISTING = "list"
 
 
 AROUND: Mapping[Place, tuple[Place, ...]] = {
@@ -47,6 +50,9 @@ AROUND: Mapping[Place, tuple[Place, ...]] = {
     Place.UNIT: (Place.UNIT, Place.SHEET, Place.APP),
     Place.GPU: (Place.GPU, Place.SHEET, Place.APP),
     Place.ENGINE_PAGE: (Place.ENGINE_PAGE, Place.SHEET, Place.APP),
+    Place.COMPARE: (Place.COMPARE, Place.SHEET, Place.APP),
+    Place.HISTORY: (Place.HISTORY, Place.APP),
+    Place.LISTING: (Place.LISTING, Place.HISTORY, Place.APP),
 }
 """A place and the places around it, whose keys work there too."""
 

@@ -17,6 +17,7 @@ from specconsole.host.base import Host, Link
 from specconsole.logs.record import Kind, Level, LogRecord
 from specconsole.service.unit import Unit
 from specconsole.ui.derive_feed import Derives, HostDerives
+from specconsole.ui.history_feed import Histories, KeptHistories
 from specconsole.ui.swap_feed import HostSwaps, Swaps
 
 if TYPE_CHECKING:
@@ -44,6 +45,11 @@ class Feeds(Protocol):
     @property
     def derives(self) -> Derives:
         """Units that are made from a baseline."""
+        ...
+
+    @property
+    def past(self) -> Histories:
+        """What this machine remembers."""
         ...
 
     def links(self) -> AsyncGenerator[Link, None]:
@@ -110,6 +116,7 @@ class HostFeeds:
         self._memory = memory
         self.swaps: Swaps = HostSwaps(host, clock, profile, environ, memory)
         self.derives: Derives = HostDerives(host, profile)
+        self.past: Histories = KeptHistories(memory)
         self._control = ProbeControl()
         self._cursors: dict[str, str] = {}
         """The cursor of the last record of each unit that was followed so far."""

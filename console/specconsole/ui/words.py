@@ -228,6 +228,128 @@ PANES: Mapping[str, tuple[Entry, ...]] = {
         ("✖ interrupted", "the host was rebooted or the runner killed: nobody goes on with it", "the record; systemd"),
         ("What to do", "commands for what the swap could not settle by itself", "the record"),
     ),
+    "compare": (
+        (
+            "✔ ✖ = ? ▲",
+            "the verdict: it pays, it does not (or not comparable), no difference, not to be told, too few starts",
+            "the runs",
+        ),
+        (
+            "A, B",
+            "two arms: each a configuration, measured in one run or several; the baseline is A. A start is one start of a unit",
+            "the history",
+        ),
+        (
+            "TPOT B/A 0.716",
+            "B's time per token over A's: the geometric mean over prompts with equal weights; below 1, B is quicker",
+            "the stamps",
+        ),
+        (
+            "0.689 to 0.745, ━━●━━",
+            "holds the truth in 95 of 100 comparisons: 1.96·s·√(1/nA + 1/nB) around it, s what starts of a unit differ by, 2 % or more",
+            "the starts",
+        ),
+        ("│ and ─ beside it", "no difference, and the margin of 2 % below which a difference does not count", ""),
+        (
+            "one start each",
+            "no verdict: starts of one unit differ by about 2 % with nothing changed; measure A, B, B, A",
+            "",
+        ),
+        ("all tokens", "the ratio with every token weighted equally: long answers count more", "the stamps"),
+        (
+            "TPOT, TTFT, tok/s",
+            "ms per token after the first chunk; median ms to the first token; of one stream",
+            "the stamps",
+        ),
+        ("τ", "tokens per step over all steps", "the server's counters, or the stamps"),
+        (
+            "R",
+            "mean step with speculation / the baseline's TPOT: a step in plain tokens. It pays where τ is above R",
+            "both",
+        ),
+        (
+            "AL, acc%",
+            "1 + accepted / drafts, and accepted / drafted tokens: of steps that drafted only",
+            "the counters",
+        ),
+        (
+            "groups (3)",
+            "prompts of one category, or of one class of length, taken together; their number",
+            "the prompts",
+        ),
+        ("KV pool", "tokens that the KV cache holds; a drafter takes its place from it", "the server's metrics"),
+        ("load to ready", "median of the measured starts whose load was watched to its first token", "the history"),
+        (
+            "needed",
+            "what would break even: τ = R; AL and acceptance at this coverage and k; the chance of each token given the ones before",
+            "arithmetic on the measured",
+        ),
+        ("coverage", "steps that drafted / all steps", "the counters"),
+        (
+            "other k",
+            "a prediction from the baseline and this k, between all extra cost fixed and all of it growing with k; never a measurement",
+            "arithmetic",
+        ),
+        (
+            "smallest within 3 %",
+            "of several measured k the smallest whose TPOT is near the best: a longer draft costs and gains nothing",
+            "the runs",
+        ),
+        ("5 of 5 are the same", "answers at temperature 0 that both arms gave alike", "token ids, or text"),
+        (
+            "✖ not comparable",
+            "every reason against comparing: model, version, sampling, lengths, cache hits, foreign traffic",
+            "the runs",
+        ),
+        ("—", "unknown; it is never shown as 0", ""),
+    ),
+    "history": (
+        (
+            "✔ ✖ ▲ ◐ ·",
+            "how it ended: well, badly, given up or handed over, not over when last seen; a run that finished",
+            "",
+        ),
+        ("◆", "a run that is marked for the comparison", ""),
+        ("#12", "the number of a run, for `specconsole compare 12 13`", "this machine"),
+        (
+            "load",
+            "a start of a unit: how long until one token was generated; cold: weights came from storage",
+            "a watch, the console",
+        ),
+        ("swap", "a swap, stop, start or restart, with its outcome and how long it took", "the host's record"),
+        ("run", "a benchmark: arm, TPOT, tokens per step, acceptance length and rate", "bench, the console"),
+        ("of gpu-1", "what is remembered of this host, by its own name; a shows all hosts", "this machine's history"),
+        ("save, import", "a file for another machine: secrets masked, every record checked and kept once", ""),
+    ),
+    "record": (
+        (
+            "a run",
+            "its tables, the checks that weaken or confirm it, and the environment that it was measured in",
+            "the history",
+        ),
+        ("a load", "its stages and phases with their times, and why it failed", "the history"),
+        ("a swap", "its steps with their times", "the host's record"),
+    ),
+    "trend": (
+        ("usual", "the median of up to five starts before the newest", "the history"),
+        (
+            "✖ worse, ✔ better",
+            "TPOT: beyond what starts differ by, as in a comparison; a load: beyond how loads scatter, and 10 %",
+            "",
+        ),
+        (
+            "AL 10 % lower",
+            "a regression even when the unit is still faster: another text, template, drafter or model",
+            "the runs",
+        ),
+        ("· steady, ? open", "no change that counts; too few starts or too small a change to tell", ""),
+        ("▂▃▅", "the starts, the newest at the right, on a scale that begins at 0", "the history"),
+        (
+            "start",
+            "runs of one start are taken together by their mean; only runs that were asked the same stand in one table",
+            "",
+        ),
+    ),
 }
 
 AGES: tuple[Entry, ...] = (

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from specconsole.bench import side, table
 from specconsole.bench.arms import best_k, sort
-from specconsole.bench.compare import Comparison
+from specconsole.bench.compare import Comparison, Group
 from specconsole.bench.judge import Word
+from specconsole.bench.kept import kept_run, loads_of
 from specconsole.bench.run import BenchRun
 from specconsole.errors import UsageError
 from specconsole.history.memory import Memory
@@ -59,9 +60,10 @@ async def _run(args: argparse.Namespace) -> int:
     memory = Memory()
     try:
         runs = [await read(name, memory) for name in args.runs]
+        loads = await loads_of(runs, memory)
     finally:
         await memory.close()
-    found = sort(runs, args.margin)
+    found = sort(runs, args.margin, loads)
     if not found.comparisons:
         reason = "; ".join(found.alone) or "all of them measured the same arm"
         raise UsageError(f"Nothing to compare: {reason}.", hint="Give two of them to compare their starts.")
@@ -103,8 +105,30 @@ def facts(found: Comparison) -> dict[str, object]:
         "needed_acceptance_length": measured.needed_length if measured else None,
         "needed_acceptance_rate": measured.needed_rate if measured else None,
         "no_acceptance_suffices": measured.hopeless if measured else None,
+        "categories": [group_facts(group) for group in found.categories],
+        "prompt_lengths": [group_facts(group) for group in found.contexts],
+        "beside_speed": {
+            "a": found.trade.a,
+            "b": found.trade.b,
+            "kv_ratio": found.trade.kv,
+            "load_ratio": found.trade.load,
+        },
         "prompts": {pair.name: {"tpot": pair.tpot, "ttft": pair.ttft, "speed": pair.speed} for pair in found.pairs},
         "likeness": found.likeness,
+    }
+
+
+def group_facts(group: Group) -> dict[str, object]:
+    """Some prompts taken together, as JSON."""
+    judgement = group.judgement
+    return {
+        "name": group.name,
+        "prompts": group.prompts,
+        "tpot_ratio": judgement.ratio,
+        "interval": [judgement.low, judgement.high],
+        "word": judgement.word.value,
+        "ttft": group.pair.ttft,
+        "speed": group.pair.speed,
     }
 
 
@@ -116,12 +140,7 @@ async def read(name: str, memory: Memory) -> BenchRun:
         HistoryUnavailable: the history cannot be read.
     """
     if name.isdigit():
-        kept = await memory.run(int(name))
-        if memory.trouble:
-            raise memory.trouble
-        if kept is None:
-            raise UsageError(f"The history has no run {name}.", hint="`specconsole history runs` lists them.")
-        return BenchRun.from_json(kept.body)
+        return await kept_run(int(name), memory)
     return from_file(name)
 
 

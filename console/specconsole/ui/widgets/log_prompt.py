@@ -1,4 +1,4 @@
-"""A line at the foot of the log to type in: a text to search for or to filter by, a time, a file's name."""
+"""A line at the foot of a log or a list to type in: a text to search for or to filter by, a time, a file's name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from specconsole.ui import keys
 from specconsole.ui.row import Row, width
 from specconsole.ui.widgets.rows import Rows
 
-LABELS = {"search": "search", "filter": "only with", "time": "go to", "save": "save to"}
+LABELS = {"search": "search", "filter": "only with", "time": "go to", "save": "save to", "load": "import from"}
 """What can be asked for, and what stands ahead of the line."""
 _KEPT = 50
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from specconsole.host.simulated.machine import Stranger
 from specconsole.host.simulated.scenario import kimi
@@ -79,7 +79,9 @@ class Scenario:
         """The host."""
         starts = {kimi.BASELINE: self.baseline, kimi.NGRAM: self.ngram}
         scripts = {role: _script(start, role) for role, start in starts.items()}
-        return kimi.site(scripts, note=NOTE, speculation=self.speculation, restart=self.restart)
+        site = kimi.site(scripts, note=NOTE, speculation=self.speculation, restart=self.restart)
+        # What is remembered of it is kept apart from other scenarios, and from a real host of such a name.
+        return replace(site, hostname=f"demo-{self.name}")
 
 
 def _script(start: Start, role: str) -> Callable[[int, int, frozenset[int]], Script]:

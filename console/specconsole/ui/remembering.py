@@ -1,0 +1,162 @@
+"""The history as a part of the app: its lists, runs marked in them, the comparison of runs, and a record opened."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from textual.reactive import var
+
+from specconsole.bench.run import BenchRun
+from specconsole.history.entry import Run
+from specconsole.host.base import hostname
+from specconsole.ui.deriving import DeriveApp
+from specconsole.ui.feeding import Source, follow
+from specconsole.ui.history_feed import Compared, Remembered
+from specconsole.ui.screens.history import HistoryScreen
+from specconsole.ui.screens.kept import KeptScreen
+from specconsole.ui.screens.live import LiveScreen
+
+T = TypeVar("T")
+
+
+class RememberApp(DeriveApp):
+    """Shows what this machine remembers."""
+
+    remembered: var[Remembered | None] = var(None)
+    """The lists of the history; None before they were read."""
+    remember_error: var[str] = var("")
+    """Why they could not be read, in a sentence."""
+    picked: var[tuple[int, ...]] = var((), bindings=True)
+    """The runs that the user marked, by id, in that order; (): none, so the newest ones are compared."""
+    compared: var[Compared | None] = var(None)
+    """The comparison that was made last."""
+    compare_error: var[str] = var("")
+    """Why none could be made, in a sentence."""
+    comparing: var[bool] = var(False)
+    """One is being made now."""
+    kept: var[tuple[int, BenchRun] | None] = var(None)
+    """The run that was read whole last, with its id."""
+    kept_error: var[str] = var("")
+    """Why it could not be read, in a sentence."""
+
+    def action_show(self, mode: str) -> None:
+        """Show one of the main screens; the history is read anew for those that rest on it."""
+        opens = mode in ("history", "compare") and self.current_mode != mode
+        super().action_show(mode)
+        if opens:
+            self.remember_again()
+            if mode == "compare":
+                self.compare_again()
+
+    @property
+    def own_host(self) -> str:
+        """The name under which this host is remembered."""
+        return hostname(self.host)
+
+    def remember_again(self) -> None:
+        """Read the lists anew."""
+        self._ask("remember", self.sources.past.lists, self._take_lists, self._not_read)
+
+    def mark(self, number: int) -> None:
+        """Mark a run for the next comparison, or take its mark away."""
+        known = self.picked
+        self.picked = tuple(one for one in known if one != number) if number in known else (*known, number)
+
+    def action_compare_marked(self) -> None:
+        """Lay the marked runs side by side."""
+        if len(self.picked) < 2:
+            self.tell("Mark two runs or more with Space; runs of several starts make a verdict possible.", "warning")
+            return
+        self.action_show("compare")
+
+    def action_compare_newest(self) -> None:
+        """Forget the marks: lay the newest runs of each arm side by side."""
+        self.picked = ()
+        self.compare_again()
+
+    def compare_again(self) -> None:
+        """Make the comparison anew."""
+        self.comparing = True
+        self._ask("compare", self._compare, self._take_compared, self._not_compared)
+
+    def choose_runs(self) -> None:
+        """Show the runs of the history, to mark some."""
+        self.action_show("history")
+        if isinstance(self.screen, HistoryScreen):
+            self.screen.kind = "runs"
+
+    def open_kept(self, screen: LiveScreen) -> None:
+        """Open an entry of the history above the list."""
+        self.push_screen(self._bound(screen))
+        if isinstance(screen, KeptScreen) and screen.number is not None:
+            self._read_run(screen.number)
+
+    def _read_run(self, number: int) -> None:
+        async def read() -> tuple[int, BenchRun]:
+            return number, await self.sources.past.run(number)
+
+        self._ask("kept run", read, self._take_kept, self._not_kept)
+
+    def _take_kept(self, found: tuple[int, BenchRun]) -> None:
+        self.kept = found
+
+    def _not_kept(self, why: str) -> None:
+        self.kept_error = why
+
+    def save_history(self, name: str, *, merge: bool) -> None:
+        """Write the history to a file, or take one in."""
+        past = self.sources.past
+        path = Path(name).expanduser()
+
+        def take(said: str) -> None:
+            self.tell(said)
+            if merge:
+                self.remember_again()
+
+        self._ask(
+            "history file",
+            (lambda: past.merge(path)) if merge else (lambda: past.save(path)),
+            take,
+            lambda why: self.tell(why, "error") if why else None,
+        )
+
+    async def _compare(self) -> Compared | None:
+        from specconsole.bench.pick import newest
+
+        lists = await self.sources.past.lists()
+        known = {run.id: run for run in lists.runs}
+        marked = [known[number] for number in self.picked if number in known]
+        runs = _baselines_first(marked) or newest([run for run in lists.runs if run.host == self.own_host])
+        return await self.sources.past.compare(runs) if runs else None
+
+    def _ask(
+        self, name: str, ask: Callable[[], Awaitable[T]], take: Callable[[T], None], fail: Callable[[str], None]
+    ) -> None:
+        async def once() -> AsyncGenerator[T, None]:
+            yield await ask()
+
+        fail("")
+        source = Source(name, once, take, fail, again=False)
+        work = follow(source, self.clock, self._faults, lambda said: self.tell(said, "error"))
+        self.run_worker(work, group=name, exclusive=True)
+
+    def _take_lists(self, lists: Remembered) -> None:
+        self.remembered = lists
+
+    def _not_read(self, why: str) -> None:
+        self.remember_error = why
+
+    def _take_compared(self, found: Compared | None) -> None:
+        self.compared, self.comparing = found, False
+
+    def _not_compared(self, why: str) -> None:
+        self.compare_error = why
+        if why:
+            self.compared, self.comparing = None, False
+
+
+def _baselines_first(runs: Sequence[Run]) -> tuple[Run, ...]:
+    """In the order of choice, but what speculates stands second: A is what B is measured against."""
+    return tuple(sorted(runs, key=lambda run: run.summary.get("arm") != "baseline"))

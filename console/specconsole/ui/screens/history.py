@@ -1,0 +1,217 @@
+"""The history: loads, swaps and runs of this host or of all, filtered as one types; runs are marked here for a comparison."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.reactive import var
+
+from specconsole import text
+from specconsole.history.entry import Run
+from specconsole.logs.pattern import Pattern
+from specconsole.ui import keys
+from specconsole.ui.history_feed import Remembered
+from specconsole.ui.history_rows import KINDS, Item, item_row, items, unit_cells
+from specconsole.ui.local_time import LocalTime
+from specconsole.ui.row import Row, apart, cut, plain
+from specconsole.ui.screens.kept import KeptScreen
+from specconsole.ui.screens.live import LiveScreen
+from specconsole.ui.screens.trend import TrendScreen
+from specconsole.ui.widgets.footer import Footer
+from specconsole.ui.widgets.listing import Listing
+from specconsole.ui.widgets.log_prompt import LogPrompt
+from specconsole.ui.widgets.rows import Rows
+
+if TYPE_CHECKING:
+    from specconsole.ui.app import SpecConsole
+
+MOST_SHOWN = 30
+"""Characters of a filter that are shown when it is closed."""
+
+
+class HistoryScreen(LiveScreen, inherit_bindings=False):
+    """What this machine remembers; its reactives are bound to the app's of the same name."""
+
+    CSS_PATH = "history.tcss"
+    AUTO_FOCUS = "Listing"
+    NAME = "history"
+    BINDINGS: ClassVar = keys.bindings(keys.Place.HISTORY)
+
+    remembered: var[Remembered | None] = var(None)
+    """The lists; None before they were read."""
+    remember_error: var[str] = var("")
+    """Why they could not be read, in a sentence."""
+    picked: var[tuple[int, ...]] = var(())
+    """The marked runs, by id."""
+    kind: var[str] = var("")
+    """What the list is narrowed to, one of `KINDS`."""
+    everywhere: var[bool] = var(False)
+    """All hosts, not only this one."""
+    wanted: var[Pattern | None] = var(None)
+    """What an entry must hold; None: anything."""
+
+    listing = getters.query_one(Listing)
+    prompt = getters.query_one(LogPrompt)
+
+    def __init__(self, stamp: LocalTime, host: str) -> None:
+        super().__init__()
+        self._stamp, self._host = stamp, host
+        self.items: list[Item] = []
+        """What is listed now."""
+
+    @property
+    def _owner(self) -> SpecConsole:
+        return cast("SpecConsole", self.app)
+
+    def compose(self) -> ComposeResult:
+        """Header, what is listed, the list, the line to type in, footer."""
+        yield self.header()
+        yield Rows(id="standing")
+        yield Listing(self._row, id="entries")
+        yield LogPrompt()
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """List whenever something of it changes."""
+        for name in ("remembered", "remember_error", "picked", "kind", "everywhere", "wanted"):
+            self.watch(self, name, self._list)
+
+    def _list(self) -> None:
+        """Make the list anew; the cursor stays on its entry."""
+        if not self.is_mounted:
+            return
+        key = here.key if (here := self.here) is not None else None
+        host = None if self.everywhere else self._host
+        found = items(self.remembered, host, self.kind) if self.remembered else []
+        pattern = self.wanted
+        if pattern is not None and pattern.text and pattern.problem != "invalid":
+            found = [item for item in found if pattern.compiled.search(item.words)]
+        self.items = found
+        at = next((place for place, item in enumerate(found) if item.key == key), 0)
+        self.listing.fill(len(found), at)
+        self.query_one("#standing", Rows).show([self._standing(self.size.width)])
+        self.refresh_bindings()
+
+    def on_resize(self) -> None:
+        """Draw for the new size."""
+        self._list()
+
+    @property
+    def here(self) -> Item | None:
+        """The entry under the cursor."""
+        at = self.listing.at
+        return self.items[at] if at < len(self.items) else None
+
+    def _row(self, place: int, cells: int) -> Row:
+        item = self.items[place]
+        marked = item.kind == "runs" and item.entry.id in self.picked
+        here = place == self.listing.at
+        units = unit_cells(self.items, cells)
+        return item_row(item, self._stamp.day, cells, here=here, marked=marked, hosts=self.everywhere, units=units)
+
+    def _standing(self, cells: int) -> Row:
+        if self.remember_error:
+            return cut(((f" ✖ {text.one_line(self.remember_error)}", "bad"),), cells)
+        if self.remembered is None:
+            return ((" reading the history…", "busy"),)
+        whose = "all hosts" if self.everywhere else text.one_line(self._host, 30)
+        left: Row = ((f" {self.kind or 'loads, swaps, runs'}", "strong"), (f" of {whose}", "text"))
+        if self.wanted is not None and self.wanted.text:
+            ink = "bad" if self.wanted.problem == "invalid" else "accent"
+            left = (*left, (f"  with {text.one_line(self.wanted.text, MOST_SHOWN)}", ink))
+        marks = f"◆ {len(self.picked)} marked  " if self.picked else ""
+        return apart(
+            left,
+            ((marks, "accent"), (f"{len(self.items):,} {'entry' if len(self.items) == 1 else 'entries'} ", "muted")),
+            cells,
+        )
+
+    @on(Listing.Moved)
+    def _moved(self) -> None:
+        self.refresh_bindings()
+
+    # -- what can be asked for --
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What there is nothing for is not offered."""
+        here = self.here if self.is_mounted else None
+        if action == "mark":
+            return here is not None and here.kind == "runs"
+        if action in ("open_entry", "trend"):
+            return here is not None
+        if action == "unfilter":
+            return True
+        return super().check_action(action, parameters)
+
+    def action_mark(self) -> None:
+        """Mark the run under the cursor, or take its mark away."""
+        here = self.here
+        if here is not None and isinstance(here.entry, Run) and here.entry.id is not None:
+            self._owner.mark(here.entry.id)
+            self.listing.action_step(1)
+
+    def action_open_entry(self) -> None:
+        """Show the entry whole."""
+        if (here := self.here) is not None:
+            self._owner.open_kept(KeptScreen(here, self._stamp))
+
+    def action_trend(self) -> None:
+        """Show the unit of the entry over time."""
+        if (here := self.here) is not None:
+            self._owner.open_kept(TrendScreen(here.entry.host, here.entry.unit, self._stamp))
+
+    def action_kind(self) -> None:
+        """Only one kind, then the next, then all."""
+        self.kind = KINDS[(KINDS.index(self.kind) + 1) % len(KINDS)]
+
+    def action_hosts(self) -> None:
+        """Of all hosts, or of this one alone."""
+        self.everywhere = not self.everywhere
+
+    def action_again(self) -> None:
+        """Read the history anew."""
+        self._owner.remember_again()
+
+    def action_ask(self, what: str) -> None:
+        """Open the line to type in."""
+        self.prompt.ask(what, self.wanted.text if what == "filter" and self.wanted else "")
+
+    async def action_unfilter(self) -> None:
+        """Drop the filter, then the marks, then go back."""
+        if self.wanted is not None and self.wanted.text:
+            self.wanted = None
+        elif self.picked:
+            self._owner.picked = ()
+        else:
+            await self._owner.action_back()
+
+    def action_copy_list(self) -> None:
+        """Copy what is listed to the terminal's clipboard."""
+        rows = [self._row(place, 400) for place in range(len(self.items))]
+        if not rows:
+            self.notify("There is nothing to copy yet.", markup=False)
+            return
+        self.app.copy_to_clipboard("\n".join(plain(row).strip() for row in rows))
+        self.notify("The list is on the clipboard, where the terminal allows it.", markup=False)
+
+    @on(LogPrompt.Typed)
+    def _typed(self, message: LogPrompt.Typed) -> None:
+        if message.what == "filter":
+            self.wanted = message.pattern
+        elif message.finished and message.pattern.text.strip():
+            self._owner.save_history(message.pattern.text.strip(), merge=message.what == "load")
+        if message.finished:
+            self._close()
+
+    @on(LogPrompt.Dropped)
+    def _dropped(self, message: LogPrompt.Dropped) -> None:
+        if message.what == "filter":
+            self.wanted = None
+        self._close()
+
+    def _close(self) -> None:
+        self.prompt.close()
+        self.listing.focus()
+        self._list()
