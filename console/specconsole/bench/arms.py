@@ -12,7 +12,7 @@ from specconsole.bench.run import BenchRun
 from specconsole.history.entry import Load
 
 Cell = tuple[int, float, int, str]
-"""Streams at once, temperature, tokens of an answer, way to ask."""
+"""Streams at once (0: not known), temperature, tokens of an answer, way to ask."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,21 @@ def _plain(run: BenchRun) -> bool:
 def _cells(runs: Sequence[BenchRun]) -> dict[Cell, list[BenchRun]]:
     cells: dict[Cell, list[BenchRun]] = {}
     for run in runs:
-        asked = run.spec
-        cells.setdefault((asked.concurrency, asked.temperature, asked.max_tokens, asked.api), []).append(run)
+        cells.setdefault(cell_of(run), []).append(run)
     return cells
 
 
+def cell_of(run: BenchRun) -> Cell:
+    """What a run was asked; of another tool's file only the streams at once, since the rest is told by some and not by others."""
+    asked = run.spec
+    if run.told is not None:
+        return (0 if "concurrency" in run.told.untold else asked.concurrency, 0.0, 0, "")
+    return (asked.concurrency, asked.temperature, asked.max_tokens, asked.api)
+
+
 def _words(cell: Cell) -> str:
-    return f"{cell[0]} at once, temperature {cell[1]:g}, {cell[2]} tokens"
+    together = f"{cell[0] or 'not known how many'} at once"
+    return together if not cell[3] else f"{together}, temperature {cell[1]:g}, {cell[2]} tokens"
 
 
 def best_k(comparisons: Sequence[Comparison]) -> Iterator[str]:
@@ -72,11 +80,10 @@ def best_k(comparisons: Sequence[Comparison]) -> Iterator[str]:
     found: dict[tuple[str, Cell], dict[int, float]] = {}
     for one in comparisons:
         spec = one.b if one.baseline is one.a else one.a
-        who, asked, ratio = spec.identity, spec.spec, one.judgement.ratio
+        who, ratio = spec.identity, one.judgement.ratio
         if one.baseline is None or not one.comparable or who.k is None or not who.method or ratio is None:
             continue
-        cell = (asked.concurrency, asked.temperature, asked.max_tokens, asked.api)
-        found.setdefault((who.method, cell), {})[who.k] = ratio if one.baseline is one.a else 1 / ratio
+        found.setdefault((who.method, cell_of(spec)), {})[who.k] = ratio if one.baseline is one.a else 1 / ratio
     for (method, cell), ratios in found.items():
         if len(ratios) > 1 and (k := smallest_near_best(ratios)) is not None:
             measured = ", ".join(f"k={one} {ratios[one]:.3f}" for one in sorted(ratios))

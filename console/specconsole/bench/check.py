@@ -14,6 +14,7 @@ from enum import Enum
 from specconsole.bench.acceptance import Counters, acceptance, known
 from specconsole.bench.run import BenchRun
 from specconsole.bench.stats import Result, ratio
+from specconsole.bench.told import Told
 
 AGREE = 0.02
 """Two measurements of one thing agree within this share."""
@@ -63,6 +64,8 @@ def jit_stalls(run: BenchRun, stamps: Iterable[float]) -> dict[str, str]:
 
 def check(run: BenchRun) -> tuple[Remark, ...]:
     """All remarks on a run, the worst first."""
+    if run.told is not None:
+        return tuple(_told(run.told))
     counters = run.counters()
     found = [
         *_ended(run),
@@ -80,6 +83,13 @@ def check(run: BenchRun) -> tuple[Remark, ...]:
     ]
     order = (Level.WRONG, Level.WEAK, Level.OPEN, Level.FACT)
     return tuple(sorted(found, key=lambda remark: order.index(remark.level)))
+
+
+def _told(told: Told) -> Iterable[Remark]:
+    """What can be said of another tool's figures; nothing of them could be checked here."""
+    yield from (Remark(Level.WRONG, "told", f"{said}.") for said in told.wrong)
+    yield from (Remark(Level.WEAK, "told", said) for said in told.weak)
+    yield Remark(Level.OPEN, "told", f"Measured by {told.tool}: nothing of it could be cross-checked here.")
 
 
 def _ended(run: BenchRun) -> Iterable[Remark]:

@@ -30,7 +30,9 @@ def _differ(one: BenchRun, other: BenchRun, shared: Sequence[str]) -> Iterator[s
     texts = [{prompt.id: prompt.text for prompt in run.spec.prompts} for run in (one, other)]
     if changed := [prompt for prompt in shared if texts[0].get(prompt) != texts[1].get(prompt)]:
         yield f"prompts of one name have different texts ({', '.join(changed)})"
-    if lengths := [prompt for prompt in shared if _inputs(one, prompt) != _inputs(other, prompt)]:
+    inputs = {prompt: (_inputs(one, prompt), _inputs(other, prompt)) for prompt in shared}
+    known = {prompt: both for prompt, both in inputs.items() if all(both) or not (one.told or other.told)}
+    if lengths := [prompt for prompt, (left, right) in known.items() if left != right]:
         yield f"prompts have different token counts ({', '.join(lengths)})"
     hits = [_hits(run) for run in (one, other)]
     if hits[0] is not None and hits[1] is not None and abs(hits[0] - hits[1]) > CACHE_MARGIN:
@@ -56,10 +58,23 @@ def _alike(a: BenchRun, b: BenchRun) -> Iterable[tuple[str, object, object]]:
         ("ways to ask", "api"),
         ("treatments of the end", "ignore_eos"),
     ):
-        yield what, getattr(a.spec, name), getattr(b.spec, name)
+        yield what, _asked(a, name), _asked(b, name)
+    yield "means over tokens and over requests", _pooled(a), _pooled(b)
+
+
+def _asked(run: BenchRun, name: str) -> object:
+    """What was asked; None where another tool's file does not tell it."""
+    return None if run.told is not None and name in run.told.untold else getattr(run.spec, name)
+
+
+def _pooled(run: BenchRun) -> str | None:
+    """How the time per token was taken together; what the answers' lengths are is not known where that matters."""
+    return None if run.told is None else "over tokens" if run.told.pooled else "over requests"
 
 
 def _inputs(run: BenchRun, prompt: str) -> set[int | None]:
+    if run.told is not None:
+        return set() if run.told.input_tokens is None else {round(run.told.input_tokens)}
     return {one.prompt_tokens for one in run.of(prompt)} - {None}
 
 
@@ -77,6 +92,7 @@ def remarks(a: Sequence[BenchRun], b: Sequence[BenchRun], shared: Sequence[str])
     if starts[0] & starts[1] and len(a) + len(b) > 2:
         yield "Runs of both are of the same start: they show the error within a start only."
     yield from _natures(a[0], b[0])
+    yield from _others(a[0], b[0])
     whose: dict[str, list[str]] = {}
     for name, run in _named(a, b):
         for remark in check(run):
@@ -100,6 +116,18 @@ def _natures(a: BenchRun, b: BenchRun) -> Iterator[str]:
             f"The KV cache of B holds {abs(change) * 100:.0f} % {'more' if change > 0 else 'fewer'} tokens than that of A"
             f" ({b.kv_tokens:,} and {a.kv_tokens:,}): so many fewer or more requests run at once under load."
         )
+
+
+def _others(a: BenchRun, b: BenchRun) -> Iterator[str]:
+    """What runs of other tools leave open."""
+    if a.told is None or b.told is None:
+        return
+    if a.told.tool != b.told.tool:
+        yield f"Measured by different tools, {a.told.tool} and {b.told.tool}: they differ in what a first token is and in where they stand."
+    yield "The files do not tell which prompts were sent; only their mean length could be compared."
+    untold = [name.replace("_", " ") for name in dict.fromkeys((*a.told.untold, *b.told.untold))]
+    if untold:
+        yield f"Not told by these files, and so not compared: {', '.join(untold)}, vLLM version, host, start."
 
 
 def _place(run: BenchRun) -> str:

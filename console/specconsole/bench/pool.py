@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from specconsole.bench.run import BenchRun, Window
+from specconsole.bench.told import together
 
 
 def pool(runs: Sequence[BenchRun]) -> BenchRun:
@@ -23,6 +24,7 @@ def pool(runs: Sequence[BenchRun]) -> BenchRun:
         windows=tuple(one for run in named for one in run.windows),
         discarded={ident: reason for run in named for ident, reason in run.discarded.items()},
         notes=tuple(dict.fromkeys(note for run in named for note in run.notes)),
+        told=together([run.told for run in runs if run.told is not None]) if runs[0].told is not None else None,
         why=next((run.why for run in runs if run.why != "finished"), "finished"),
         error=next((run.error for run in runs if run.error), ""),
     )

@@ -13,6 +13,7 @@ from typing import Any
 from specconsole.bench.acceptance import Counters, between, total
 from specconsole.bench.spec import BenchSpec
 from specconsole.bench.stats import Result, Timing, timing
+from specconsole.bench.told import Told
 from specconsole.engine.metrics import Scrape, parse
 from specconsole.errors import UsageError
 
@@ -131,6 +132,8 @@ class BenchRun:
     """Requests that do not count, by id, with the reason."""
     notes: tuple[str, ...] = ()
     """What the load generator said on the way."""
+    told: Told | None = None
+    """Another tool measured it, and its file tells these figures; such a run has no results, and is not written again."""
     why: str = ""
     """How it ended: finished, cancelled, failed, link lost; "" while it runs."""
     error: str = ""
@@ -143,7 +146,7 @@ class BenchRun:
     @property
     def prompt_ids(self) -> tuple[str, ...]:
         """The prompts that have results, in the order of the spec."""
-        measured = {one.prompt for one in self.results}
+        measured = {prompt.id for prompt in self.spec.prompts} if self.told else {one.prompt for one in self.results}
         return tuple(prompt.id for prompt in self.spec.prompts if prompt.id in measured)
 
     def of(self, prompt: str | None) -> tuple[Result, ...]:
@@ -157,6 +160,8 @@ class BenchRun:
 
     def timing(self, prompt: str | None = None) -> Timing:
         """The client's figures of one prompt, or overall."""
+        if self.told is not None:
+            return self.told.timing
         return timing(self.of(prompt))
 
     def counters(self, prompt: str | None = None) -> Counters | None:
@@ -165,6 +170,8 @@ class BenchRun:
         None: there is no such window, as for a prompt when several streams ran at once. Overall, windows with a discarded
         or failed request are left out unless they are all there is, and then the counters speak of those requests too.
         """
+        if self.told is not None:
+            return self.told.counters
         wanted = {one.id for one in self.of(prompt)}
         chosen = [window for window in self.windows if window.requests and set(window.requests) <= wanted]
         if not chosen and prompt is None:

@@ -62,7 +62,7 @@ def verdict(found: Comparison) -> str:
         whose = "speculation"
         if found.baseline is found.b:
             judgement = _turned(judgement)
-    return f"{_said(judgement, whose)} {_prompts(len(found.pairs))}"
+    return f"{_said(judgement, whose)} {_prompts(found)}"
 
 
 def _said(judgement: Judgement, whose: str) -> str:
@@ -110,7 +110,10 @@ def _interval(judgement: Judgement) -> str:
     return f"{number(judgement.low, 3)} to {number(judgement.high, 3)}"
 
 
-def _prompts(count: int) -> str:
+def _prompts(found: Comparison) -> str:
+    count = len(found.pairs)
+    if found.a.told is not None:
+        return "This holds for the requests of these files, not for others."
     if count >= FEW:
         return ""
     return f"This holds for {'this prompt' if count == 1 else f'these {count} prompts'}, not for others."
@@ -141,6 +144,8 @@ def _weights(found: Comparison) -> Iterator[str]:
 
 def _split(found: Comparison) -> list[str]:
     """On which prompts B is slower; with few prompts nothing is claimed beyond them."""
+    if found.a.told is not None:
+        return []
     slower = [f"{pair.name} ({pair.tpot:.3f})" for pair in found.pairs if pair.tpot is not None and pair.tpot > 1]
     faster = sum(pair.tpot is not None and pair.tpot < 1 for pair in found.pairs)
     text = f"B is faster on {faster} of {len(found.pairs)} prompts"

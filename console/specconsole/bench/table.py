@@ -12,6 +12,7 @@ from specconsole.bench.acceptance import Acceptance, acceptance
 from specconsole.bench.check import Remark, check
 from specconsole.bench.run import BenchRun
 from specconsole.bench.stats import Timing
+from specconsole.bench.told import Told
 from specconsole.text import UNKNOWN, number, one_line, percent
 
 OVERALL = "overall"
@@ -166,6 +167,8 @@ def table(run: BenchRun) -> Table:
 def heading(run: BenchRun) -> tuple[str, ...]:
     """What was measured: unit and start, model and engine, speculation and scheduling, requests."""
     who, spec = run.identity, run.spec
+    if run.told is not None:
+        return _heading_of(run, run.told)
     at = datetime.fromtimestamp(run.started, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC") if run.started else UNKNOWN
     label = one_line(spec.label)
     together = run.timing().total_tok_s if spec.concurrency > 1 else None
@@ -183,6 +186,20 @@ def heading(run: BenchRun) -> tuple[str, ...]:
         (f"temperature {spec.temperature:g}", size, f"{spec.concurrency} at once{streams}", spec.api,
          f"KV cache {number(run.kv_tokens)} tokens", at),
         (f"{eos[0].upper()}{eos[1:]}.",),
+    )  # fmt: skip
+    return tuple(" · ".join(part for part in line if part) for line in lines)
+
+
+def _heading_of(run: BenchRun, told: Told) -> tuple[str, ...]:
+    """The same of a run that another tool measured: what its file tells."""
+    who, spec, timing = run.identity, run.spec, told.timing
+    at = datetime.fromtimestamp(run.started, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC") if run.started else UNKNOWN
+    streams = UNKNOWN if "concurrency" in told.untold else str(spec.concurrency)
+    lines = (
+        (f"{one_line(who.unit) or 'a file'}, measured by {one_line(told.tool)}", one_line(spec.label)),
+        (one_line(who.model or UNKNOWN), one_line(who.arm)),
+        (f"{timing.requests} requests, {number(timing.tokens)} tokens", f"{streams} at once",
+         f"{number(told.input_tokens)} tokens a prompt", at),
     )  # fmt: skip
     return tuple(" · ".join(part for part in line if part) for line in lines)
 

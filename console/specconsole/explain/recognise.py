@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from specconsole.bench import foreign
 from specconsole.explain.kind import Kind
 from specconsole.text import strip_escapes
 
@@ -42,14 +43,14 @@ FORMS: tuple[tuple[Kind, Callable[[str], bool]], ...] = (
     (Kind.BUNDLE, _form(r'\A\{\s*"bundle": ?\d')),
     (Kind.STREAM, _form(r'\A\s*\{"(?:t|at)": ?[\d.]+, ?"(?:raw|data)": ?"')),
     (Kind.CALLS, _all(r'\A\s*\{"argv": ?\[', r'"(?:stdout|rc|ms)": ?')),
-    (Kind.RUN, _all(r"\A\s*\{", r'"schema": ?\d', r'"spec": ?\{', r'"results": ?\[')),
+    (Kind.RUN, _all(*foreign.RUN)),
     (Kind.LOG, _all(r'\A\s*\{', r'"(?:levelname|level|severity)": ?"', r'"(?:message|msg|event)": ?"')),
-    (Kind.BENCH_JSON, _all(r"\A\s*[\[{]", r'"(?:output_throughput|mean_ttft_ms|median_tpot_ms)": ?[\d.]')),
+    (Kind.BENCH_JSON, _all(*foreign.VLLM_JSON)),
     (Kind.METRICS, _form(r"^# (?:HELP|TYPE) [a-zA-Z_:][\w:]* |^vllm:\w+(?:\{[^}\n]*\})? [-+.\deENaInf]+\s*$")),
     (Kind.STATUS, _form(r"^\s*Loaded: (?:loaded|masked|not-found|error|bad-setting)\b")),
     (Kind.STACK, _form(r"^(?:Thread|Current thread) (?:0x[0-9a-f]+|\d+)\b[^\n]*\n +(?:[\w.<>]+ \([^()\n]+:\d+\)|File \"[^\"\n]+\", line \d+ in )")),
     (Kind.LOG, _form(r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d")),
-    (Kind.BENCH_TEXT, _form(r"^=+ Serving Benchmark Result =+|^(?:Successful requests|Output token throughput \(tok/s\)|Mean TPOT \(ms\)): +[\d.]+")),
+    (Kind.BENCH_TEXT, _all(*foreign.VLLM_TEXT)),
     (Kind.SMI_MESSAGE, _form(r"Unable to de\w+ the device handle for GPU|NVIDIA-SMI has failed because|Failed to initialize NVML|^No devices were found")),
     (Kind.SMI_TABLE, _form(r"^\| NVIDIA-SMI [\d.]+ +.*Driver Version")),
     (Kind.SMI_DMON, _all(r"^# ?(?:gpu|Date) ", r"^# ?(?:Idx|YYYYMMDD) ")),

@@ -46,7 +46,10 @@ def standing_row(compared: Compared | None, at: int, busy: bool, error: str, cel
         return cut(((said, "busy" if busy else "muted"),), cells)
     several = len(compared.found.comparisons)
     if not several:
-        return cut(((" Only one arm was measured so far; measure another unit to compare.", "warn"),), cells)
+        said = (
+            " Only one arm was measured so far as the newest run was asked: measure another unit, or pick runs with p."
+        )
+        return cut(((said, "warn"),), cells)
     found = compared.found.comparisons[at]
     parts: list[tuple[int, Row]] = [
         (0, (("" if several == 1 else f" {at + 1}/{several}", "key"),)),

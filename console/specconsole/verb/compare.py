@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
-from specconsole.bench import side, table
+from specconsole.bench import foreign, side, table
 from specconsole.bench.arms import best_k, sort
 from specconsole.bench.compare import Comparison, Group
 from specconsole.bench.judge import Word
@@ -15,7 +16,6 @@ from specconsole.bench.kept import kept_run, loads_of
 from specconsole.bench.run import BenchRun
 from specconsole.errors import UsageError
 from specconsole.history.memory import Memory
-from specconsole.text import reason
 from specconsole.verb import output
 from specconsole.verb.bench import show
 from specconsole.verb.session import drive
@@ -26,7 +26,8 @@ INCONCLUSIVE = 5
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.description = (
-        "Compare runs. Each is a number of `history runs`, or a file of `bench --json`. Two are laid side by side as A and"
+        "Compare runs. Each is a number of `history runs`, or a file of `bench --json`, `vllm bench serve`, AIPerf or GuideLLM,"
+        " recognised by what it holds. Two are laid side by side as A and"
         " B; more are taken together by unit, and every arm is compared with the baseline. Starts of the units are the"
         " replicate: measure baseline, variant, baseline (better: and variant again) for a verdict. One start each gives none."
     )
@@ -59,7 +60,7 @@ async def _run(args: argparse.Namespace) -> int:
         raise UsageError("One run alone compares with nothing.", hint="`specconsole history runs` lists more.")
     memory = Memory()
     try:
-        runs = [await read(name, memory) for name in args.runs]
+        runs = [run for name in args.runs for run in await read(name, memory)]
         loads = await loads_of(runs, memory)
     finally:
         await memory.close()
@@ -132,25 +133,28 @@ def group_facts(group: Group) -> dict[str, object]:
     }
 
 
-async def read(name: str, memory: Memory) -> BenchRun:
-    """A run by its number in the history, or from a file.
+async def read(name: str, memory: Memory) -> tuple[BenchRun, ...]:
+    """A run by its number in the history, or those of a file.
 
     Raises:
         UsageError: there is none, or it is no run.
         HistoryUnavailable: the history cannot be read.
     """
     if name.isdigit():
-        return await kept_run(int(name), memory)
+        return (await kept_run(int(name), memory),)
     return from_file(name)
 
 
-def from_file(name: str) -> BenchRun:
-    """A run from a file of `bench --json`. Raises UsageError."""
+def from_file(name: str) -> tuple[BenchRun, ...]:
+    """The runs of a file of `bench --json`, or of another tool's. Raises UsageError."""
+    text = foreign.text_of(name)
+    if not foreign.holds(foreign.RUN, text[: foreign.HEAD]) and (found := foreign.read(text, name)) is not None:
+        unit = Path(name).name
+        return tuple(
+            run if run.identity.unit else replace(run, identity=replace(run.identity, unit=unit)) for run in found
+        )
     try:
-        value = json.loads(Path(name).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        hint = "Give a number of `history runs`, or a file of `bench --json`."
-        raise UsageError(f"{name} cannot be read.", f"{reason(error)}.", hint) from error
-    except ValueError as error:
-        raise UsageError(f"{name} is no JSON.", f"{error}.", "Give a file of bench --json.") from error
-    return BenchRun.from_json(value if isinstance(value, dict) else {})
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{name} is no JSON.", f"{error}.", foreign.KNOWN) from error
+    return (BenchRun.from_json(value if isinstance(value, dict) else {}),)
