@@ -102,7 +102,9 @@ def play(host: LabHost, desk: Desk, plan: Plan) -> tuple[list[Told], list[dict[s
         assert watching.stdout
         for line in watching.stdout:
             told.append(Told(time.time(), json.loads(line)))
-            print(f"{time.monotonic() - began:7.1f}  {told[-1].event['event']:9} {told[-1].judgement}", flush=True)
+            verdict = told[-1].event.get("verdict") or {}
+            words = (told[-1].event["event"], verdict.get("verdict", ""), verdict.get("signature", ""))
+            print(f"{time.monotonic() - began:7.1f}", *words, flush=True)
     for timer in timers:
         timer.cancel()
     stalls = host.run("cat /run/fake-stalls", check=False).stdout.splitlines()

@@ -59,8 +59,8 @@ for line in os.fdopen(ORDERS, "rb"):
     for _ in range(order.get("reads", 0)):                            # MiB that storage has to give, if not from cache
         with open("/dev/zero", "rb", 0) as file:
             file.read(2**20)
-    end = time.monotonic() + order.get("burn_s", 0)
-    while time.monotonic() < end:
+    end = time.process_time() + order.get("burn_s", 0)                # by the CPU's time: a busy machine gives it late
+    while time.process_time() < end:
         pass
     if "exit" in order:
         os._exit(order["exit"])

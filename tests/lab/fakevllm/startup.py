@@ -119,12 +119,12 @@ class Server:
         while time.time() - begin < seconds:
             if how == "spin":
                 for child in children:
-                    child.order(burn_s=0.15)
+                    child.do(burn_s=0.15)
             elif how == "read":
                 for child in children:
-                    child.order(reads=64)
+                    child.do(reads=64)
             elif compiler:
-                compiler.order(burn_s=0.15)
+                compiler.do(burn_s=0.15)
             time.sleep(0.5)
         if compiler:
             compiler.end()
