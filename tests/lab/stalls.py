@@ -103,8 +103,8 @@ def play(host: LabHost, desk: Desk, plan: Plan) -> tuple[list[Told], list[dict[s
         for line in watching.stdout:
             told.append(Told(time.time(), json.loads(line)))
             verdict = told[-1].event.get("verdict") or {}
-            words = (told[-1].event["event"], verdict.get("verdict", ""), verdict.get("signature", ""))
-            print(f"{time.monotonic() - began:7.1f}", *words, flush=True)
+            said = (told[-1].event["event"], verdict.get("verdict", ""), verdict.get("signature", ""))
+            print(f"{time.monotonic() - began:7.1f}", *said, flush=True)
     for timer in timers:
         timer.cancel()
     stalls = host.run("cat /run/fake-stalls", check=False).stdout.splitlines()
