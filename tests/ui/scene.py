@@ -222,7 +222,7 @@ class PlayedDerives:
         self.labels: dict[str, str] = {}
         self.asked: list[tuple[str, ...]] = []
 
-    def variants(self) -> list[tuple[str, str]]:
+    async def variants(self, baseline: Unit) -> list[tuple[str, str]]:
         return self.offers
 
     def named(self, unit: Unit) -> str | None:

@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from specconsole.errors import NotRunning
+from specconsole.service.checkpoint import Checkpoint
 from specconsole.service.derive import Derivation, Variant
+from specconsole.service.drafter import Offer
 from specconsole.service.finding import Finding
 from specconsole.service.unit import Role
 from specconsole.ui.derive_feed import HostDerives, baseline_of
 from specconsole.ui.derive_rows import derive_rows
 from specconsole.ui.row import plain, width
-from tests.fakes import FakeHost
+from tests.service.machine import Machine
 from tests.ui.scene import BASE, NGRAM, Scene, appears, shown, still, unit, units
 
 NEW = "vllm-kimi-k25-eagle3.service"
@@ -139,10 +141,31 @@ def test_which_baseline_is_meant() -> None:
     assert base.role is Role.BASELINE
 
 
-def test_without_a_profile_what_needs_no_drafter_is_offered() -> None:
-    feed = HostDerives(FakeHost(), None)
-    assert [label for label, _ in feed.variants()] == ["ngram-k5"]
+async def test_without_a_profile_what_needs_no_drafter_is_offered() -> None:
+    machine = Machine()
+    feed = HostDerives(machine.host, None)
+    base = unit("vllm-kimi.service")
+    assert [label for label, _ in await feed.variants(base)] == ["ngram-k5"]
     assert feed.named(unit(NGRAM)) is None
+    assert (await feed.plan(base, "ngram-k5")).words[0] == "--speculative-config"
+
+
+async def test_drafters_of_the_host_are_offered_unless_they_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    good = Offer(Checkpoint("/models/e3", n_predict=None), "eagle3", "/models/e3", checked=True)
+    other, bad = replace(good, place="/models/e4", checked=False), replace(good, place="/bad", findings=(NO_CONFIG,))
+    feed = HostDerives(Machine().host, None)
+
+    async def drafters(_: object) -> list[Offer]:
+        return [offer for offer in (good, other, bad) if offer.fits is not False]
+
+    monkeypatch.setattr(feed, "_drafters", drafters)
+    found = await feed.variants(unit("vllm-kimi.service"))
+    assert found[1:] == [
+        ("eagle3", "/models/e3: fits by size and vocabulary"),
+        ("eagle3-2", "/models/e4: whether it fits is not known"),
+    ]
+    plan = await feed.plan(unit("vllm-kimi.service"), "eagle3")
+    assert plan.variant.settings == {"method": "eagle3", "model": "/models/e3", "num_speculative_tokens": 3}
 
 
 @pytest.mark.parametrize("cells", [40, 78, 118])

@@ -128,7 +128,8 @@ def variant_of(name: str, method: str | None, settings: Sequence[str], profile: 
         raise UsageError(
             f"Nothing says what {name} is.",
             where,
-            "Give --method, and --set KEY=VALUE for each key of --speculative-config.",
+            "Give --method, and --set KEY=VALUE for each key of --speculative-config. `specconsole lint HOST BASELINE"
+            " --drafters` looks for drafters that are there.",
         )
     return Variant(name, given, said.name if said else "")
 

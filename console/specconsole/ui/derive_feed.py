@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from specconsole.errors import CommandFailed, DeadlineExceeded
 from specconsole.host.base import Host
 from specconsole.service.unit import Role, Unit
 
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from specconsole.profile import Profile
     from specconsole.service.derive import Derivation
     from specconsole.service.derive_write import Written
+    from specconsole.service.drafter import Offer
 
 USUAL: tuple[tuple[str, Mapping[str, Any]], ...] = (
     (
@@ -25,8 +28,8 @@ USUAL: tuple[tuple[str, Mapping[str, Any]], ...] = (
 class Derives(Protocol):
     """Plans and writes derived units; each raises the domain's errors."""
 
-    def variants(self) -> Sequence[tuple[str, str]]:
-        """What can be derived here: a name, and what it is in a line."""
+    async def variants(self, baseline: Unit) -> Sequence[tuple[str, str]]:
+        """What can be derived of a baseline: a name, and what it is in a line."""
         ...
 
     def named(self, unit: Unit) -> str | None:
@@ -47,14 +50,41 @@ class HostDerives:
 
     def __init__(self, host: Host, profile: Profile | None) -> None:
         self._host, self._profile = host, profile
+        self._offered: dict[str, Mapping[str, Any]] = {}
+        """What was offered last, by label."""
 
-    def variants(self) -> Sequence[tuple[str, str]]:
-        """Those of the profile, else those that need no drafter."""
+    async def variants(self, baseline: Unit) -> Sequence[tuple[str, str]]:
+        """Those of the profile, else those that need no drafter; then what the host's own drafters would make."""
         said = [
             (one.label, one.speculative) for one in (self._profile.units if self._profile else ()) if one.speculative
         ]
-        found = said or USUAL
-        return [(label, " ".join(f"{key}={value}" for key, value in spec.items())) for label, spec in found]
+        self._offered = dict(said or USUAL)
+        found = [
+            (label, " ".join(f"{key}={value}" for key, value in spec.items())) for label, spec in self._offered.items()
+        ]
+        for offer in await self._drafters(baseline):
+            label = self._free(offer.method)
+            self._offered[label] = json.loads(offer.config)
+            fits = "fits by size and vocabulary" if offer.fits else "whether it fits is not known"
+            found.append((label, f"{offer.place or 'the layers of the model itself'}: {fits}"))
+        return found
+
+    async def _drafters(self, baseline: Unit) -> list[Offer]:
+        """Drafters on the host, but for those that do not fit; [] where it cannot be looked for them."""
+        from specconsole.service import drafter, inspection
+        from specconsole.service.discover import discover
+
+        try:
+            known = await inspection.facts_of(self._host, await discover(self._host, self._profile), baseline)
+            offers = (await drafter.offers(self._host, known)).offers if known else ()
+        except (CommandFailed, DeadlineExceeded):
+            return []
+        return [offer for offer in offers if offer.fits is not False and offer.method]
+
+    def _free(self, method: str) -> str:
+        """A label that is not taken yet: eagle3, eagle3-2, …"""
+        labels = (method, *(f"{method}-{number}" for number in range(2, 100)))
+        return next(label for label in labels if label not in self._offered)
 
     def named(self, unit: Unit) -> str | None:
         """The label of the profile's unit of that name, where it says what it is made from."""
@@ -68,9 +98,12 @@ class HostDerives:
         """What would be written; the units are read anew."""
         from specconsole.service import derive
 
-        usual = dict(USUAL).get(variant, {})
-        described = self._profile is not None and any(one.speculative for one in self._profile.units)
-        wanted = derive.variant_of(variant, None, (), self._profile) if described else derive.Variant(variant, usual)
+        said = self._profile.unit(variant) if self._profile else None
+        wanted = (
+            derive.variant_of(variant, None, (), self._profile)
+            if said or variant not in self._offered
+            else derive.Variant(variant, self._offered[variant])
+        )
         return await derive.plan(self._host, baseline.key, wanted, self._profile)
 
     async def write(self, plan: Derivation) -> Written:

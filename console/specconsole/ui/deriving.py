@@ -45,5 +45,7 @@ class DeriveApp(InspectApp):
             self.tell(str(error), "error")
 
     async def _chosen_variant(self, baseline: Unit) -> str | None:
-        entries = [(label, f"{label:<10} {said}") for label, said in self.sources.derives.variants()]
+        self.tell(f"Looking what can be derived from {name(baseline)}…")
+        entries = [(label, f"{label:<10} {said}") for label, said in await self.sources.derives.variants(baseline)]
+        self.clear_notifications()
         return await self.push_screen_wait(ChooseScreen(f"Derive from {name(baseline)}", entries))
