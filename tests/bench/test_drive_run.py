@@ -24,7 +24,9 @@ class Scripted(drive.Run):
         source.key, source.requests, source.cancelled = "", [request()["request"]], False
         super().__init__(arguments, source)
 
-    def run_batch(self, requests: list[dict[str, Any]], before: int) -> tuple[list[dict[str, Any]], int]:
+    def run_batch(
+        self, requests: list[dict[str, Any]], before: int, energy: int | None = None
+    ) -> tuple[list[dict[str, Any]], int]:
         self.scrapes += 1
         tpot = self.tpots.pop(0)
         chunks = [[0, 1], [int(tpot * 1e9), 2]] if tpot else [[0, 1]]
@@ -196,3 +198,36 @@ def test_the_clients_own_health() -> None:
 
     assert drive_rule.bunched([stream(0, 10, 20, 30), stream(0, 1, 10, 20, 30)]) == pytest.approx(1 / 7)
     assert drive_rule.bunched([stream(0)]) is None
+
+
+def test_energy_is_looked_at_around_each_window_and_its_absence_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Meter:
+        looks = itertools.count(1)
+
+        def look(self) -> list[float]:
+            return [float(next(self.looks))]
+
+        settled = look
+
+    said: list[dict[str, Any]] = []
+    monkeypatch.setattr(drive, "emit", lambda event, **values: said.append({"event": event, **values}))
+    with ScriptedServer([reply((1, 1))]) as server:
+        source = drive.Input.__new__(drive.Input)
+        source.key, source.cancelled = "", False
+        source.requests = [request(repeat=turn)["request"] for turn in range(2)]
+        run = drive.Run({"endpoint": server.endpoint, "warmup": 1, "unit": "vllm.service"}, source)
+        run.meter = Meter()  # type: ignore[assignment]
+        assert run.warm(source.requests)
+        run.measure(source.requests)
+    told = [(one["event"], one.get("energy", one.get("index"))) for one in said if one["event"] in ("window", "energy")]
+    assert told == [("window", None), ("energy", 0), ("window", 0), ("energy", 1), ("window", 1), ("energy", 2)]
+
+    with ScriptedServer([reply((1, 1))]) as server:
+        driven = run_drive({"endpoint": server.endpoint, "warmup": 0, "unit": "nothing.service"}, request())
+        plain = run_drive({"endpoint": server.endpoint, "warmup": 0}, request())
+    (power,) = driven.named("power")
+    assert power["source"] is None
+    assert power["why"]
+    assert [window["energy"] for window in driven.named("window")] == [None]
+    assert not driven.named("energy")
+    assert not plain.named("power")

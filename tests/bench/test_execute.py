@@ -111,6 +111,15 @@ async def test_lines_become_a_run() -> None:
     assert all(progress.total == 2 for progress in told)
 
 
+async def test_the_units_name_goes_along_so_that_its_gpus_are_found() -> None:
+    host = FakeHost()
+    host.script("drive", [WHOLE, END, Exit(0)])
+    await all_of(host, identity=Identity(unit="alice/vllm.service"))
+    await all_of(host)
+    asked = [process.what.arguments for process in host.processes if isinstance(process.what, Program)]
+    assert (asked[0]["unit"], "unit" in asked[1]) == ("vllm.service", False)
+
+
 async def test_prompts_and_key_travel_on_standard_input_only() -> None:
     host = FakeHost()
     host.script("drive", [WHOLE, END, Exit(0)])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from specconsole.bench.acceptance import POSITIONS
+from specconsole.bench.energy import Look, Meter
 from specconsole.bench.run import BenchRun, Health, Identity, ScrapeText, Window
 from specconsole.bench.spec import BenchSpec
 from specconsole.bench.stats import Result
@@ -100,9 +101,16 @@ class Book:
         self.run = replace(self.run, scrapes=(*self.run.scrapes, scrape), identity=identity)
 
     def _on_window(self, line: Mapping[str, Any]) -> None:
-        window = Window(tuple(line["requests"]), int(line["before"]), int(line["after"]))
+        window = Window(tuple(line["requests"]), int(line["before"]), int(line["after"]), line.get("energy"))
         if not window.requests or not window.requests[0].startswith("warm-up "):
             self.run = replace(self.run, windows=(*self.run.windows, window))
+
+    def _on_power(self, line: Mapping[str, Any]) -> None:
+        self.run = replace(self.run, meter=Meter.from_json({**line, "why": one_line(str(line.get("why") or ""), 200)}))
+
+    def _on_energy(self, line: Mapping[str, Any]) -> None:
+        look = Look(int(line["at_ns"]) / 1e9, tuple(line["joules"]))
+        self.run = replace(self.run, looks=(*self.run.looks, look))
 
     def _on_started(self, line: Mapping[str, Any]) -> str:
         self.active[str(line["id"])] = 0

@@ -79,6 +79,7 @@ def check(run: BenchRun) -> tuple[Remark, ...]:
         *_cache(run, counters),
         *_warmth(run),
         *_client(run),
+        *_energy(run),
         *(Remark(Level.WEAK, "note", note) for note in run.notes),
     ]
     order = (Level.WRONG, Level.WEAK, Level.OPEN, Level.FACT)
@@ -283,6 +284,14 @@ def _client(run: BenchRun) -> Iterable[Remark]:
             f"The load generator's own ticks were up to {health.late_p99_s * 1000:.1f} ms late: {whose} CPUs were busy."
         )
         yield Remark(Level.WEAK, "late", text)
+
+
+def _energy(run: BenchRun) -> Iterable[Remark]:
+    shared = [card for card in run.meter.cards if card.others]
+    if shared:
+        names = ", ".join(str(card.index) for card in shared)
+        text = f"Processes of others hold GPU {names} too: what they drew is in the energy."
+        yield Remark(Level.WEAK, "energy", text)
 
 
 def _requests(count: int) -> str:

@@ -42,6 +42,11 @@ class Pair:
         return ratio(self.b.timing.ttft_s, self.a.timing.ttft_s)
 
     @property
+    def joules(self) -> float | None:
+        """Of the joules a token: above 1, B takes more."""
+        return ratio(self.b.joules, self.a.joules)
+
+    @property
     def speed(self) -> float | None:
         """Of tokens a second of one stream: above 1, B is faster."""
         return ratio(self.b.timing.stream_tok_s, self.a.timing.stream_tok_s)

@@ -41,7 +41,8 @@ async def execute(
     """
     tunnel = host.facts is not None and host.facts.python is None
     book = Book(spec, identity or Identity(), number, tunnel=tunnel, ahead_s=_ahead_s(host) if tunnel else 0.0)
-    async with _driver(host, endpoint, spec, number, tunnel=tunnel) as process:
+    unit = identity.unit if identity else ""
+    async with _driver(host, endpoint, spec, number, unit, tunnel=tunnel) as process:
         watching = [asyncio.create_task(_stop(process, cancel))] if cancel else []
         watching += [asyncio.create_task(_mind_link(host, process, book))] if tunnel else []
         try:
@@ -69,25 +70,27 @@ async def execute(
 
 @asynccontextmanager
 async def _driver(
-    host: Host, endpoint: Endpoint, spec: BenchSpec, number: int, *, tunnel: bool
+    host: Host, endpoint: Endpoint, spec: BenchSpec, number: int, unit: str, *, tunnel: bool
 ) -> AsyncGenerator[Process, None]:
     """The load generator, started: on the host, or here with the server's connections brought here."""
     if tunnel:
         async with brought_here(host, endpoint) as (here, there), here.process(_program(there, spec, number)) as made:
-            yield made
+            yield made  # without the unit's name: the GPUs of this machine are not the unit's
     else:
-        async with host.process(_program(endpoint, spec, number)) as process:
+        async with host.process(_program(endpoint, spec, number, unit)) as process:
             yield process
 
 
-def _program(endpoint: Endpoint, spec: BenchSpec, number: int) -> Program:
-    arguments = {
+def _program(endpoint: Endpoint, spec: BenchSpec, number: int, unit: str = "") -> Program:
+    arguments: dict[str, Any] = {
         "endpoint": {"port": endpoint.port, "address": endpoint.address, "uds": endpoint.uds, "tls": endpoint.tls},
         "path": spec.path,
         "concurrency": spec.concurrency,
         "warmup": "auto" if spec.warmup is None else spec.warmup,
         "run": number,
     }
+    if unit:
+        arguments["unit"] = unit.rpartition("/")[2]  # without the user of a user's manager
     return Program("drive", arguments)
 
 

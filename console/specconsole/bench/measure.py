@@ -113,7 +113,7 @@ async def _discard(host: Host, subject: Subject, run: BenchRun) -> BenchRun:
 
 def entry(run: BenchRun) -> Run:
     """A run as the history keeps it: a few figures for lists, and all of it."""
-    timing, counters = run.timing(), run.counters()
+    timing, counters, energy = run.timing(), run.counters(), run.energy()
     figures = acceptance(counters) if counters else None
     summary = {
         "tpot_s": timing.tpot_s,
@@ -123,6 +123,8 @@ def entry(run: BenchRun) -> Run:
         "acceptance_length": figures.length if figures else None,
         "coverage": figures.coverage if figures else None,
         "tokens_per_second": timing.stream_tok_s,
+        "joules_per_token": energy.per_token if energy else None,
+        "watts": energy.watts if energy else None,
         "requests": timing.requests,
         "concurrency": run.spec.concurrency,
         "temperature": run.spec.temperature,

@@ -14,14 +14,14 @@ def pool(runs: Sequence[BenchRun]) -> BenchRun:
     if len(runs) == 1:
         return runs[0]
     offsets = [sum(len(run.scrapes) for run in runs[:place]) for place in range(len(runs))]
-    named = [
-        _named(run, f"{place + 1}:", offset) for place, (run, offset) in enumerate(zip(runs, offsets, strict=True))
-    ]
+    looks = [sum(len(run.looks) for run in runs[:place]) for place in range(len(runs))]
+    named = [_named(run, f"{place + 1}:", offsets[place], looks[place]) for place, run in enumerate(runs)]
     return replace(
         runs[0],
         results=tuple(one for run in named for one in run.results),
         scrapes=tuple(one for run in named for one in run.scrapes),
         windows=tuple(one for run in named for one in run.windows),
+        looks=tuple(one for run in named for one in run.looks),
         discarded={ident: reason for run in named for ident, reason in run.discarded.items()},
         notes=tuple(dict.fromkeys(note for run in named for note in run.notes)),
         told=together([run.told for run in runs if run.told is not None]) if runs[0].told is not None else None,
@@ -30,12 +30,18 @@ def pool(runs: Sequence[BenchRun]) -> BenchRun:
     )
 
 
-def _named(run: BenchRun, mark: str, offset: int) -> BenchRun:
+def _named(run: BenchRun, mark: str, offset: int, looks: int) -> BenchRun:
     return replace(
         run,
         results=tuple(replace(one, id=mark + one.id) for one in run.results),
         windows=tuple(
-            Window(tuple(mark + ident for ident in one.requests), one.before + offset, one.after + offset)
+            Window(
+                tuple(mark + ident for ident in one.requests),
+                one.before + offset,
+                one.after + offset,
+                # A run cut short has no look after its last window, and must not take the next run's for it.
+                None if one.energy is None or one.energy + 1 >= len(run.looks) else one.energy + looks,
+            )
             for one in run.windows
         ),
         discarded={mark + ident: reason for ident, reason in run.discarded.items()},

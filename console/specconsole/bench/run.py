@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from specconsole.bench.acceptance import Counters, between, total
+from specconsole.bench.energy import UNMEASURED, Energy, Look, Meter, energy
 from specconsole.bench.spec import BenchSpec
 from specconsole.bench.stats import Result, Timing, timing
 from specconsole.bench.told import Told
@@ -79,6 +80,8 @@ class Window:
     requests: tuple[str, ...]
     before: int
     after: int
+    energy: int | None = None
+    """The place in `BenchRun.looks` of the look before; the next one ends it. None: no energy was measured."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,10 @@ class BenchRun:
     warmup: WarmUp = WarmUp()
     scrapes: tuple[ScrapeText, ...] = ()
     windows: tuple[Window, ...] = ()
+    meter: Meter = UNMEASURED
+    """What the energy comes from."""
+    looks: tuple[Look, ...] = ()
+    """The energy before each window, and after the last."""
     health: Health = Health()
     discarded: Mapping[str, str] = field(default_factory=dict)
     """Requests that do not count, by id, with the reason."""
@@ -172,11 +179,31 @@ class BenchRun:
         """
         if self.told is not None:
             return self.told.counters
+        chosen = self._windows_of(prompt)
+        return total(self.gained(window) for window in chosen) if chosen else None
+
+    def _windows_of(self, prompt: str | None) -> list[Window]:
         wanted = {one.id for one in self.of(prompt)}
         chosen = [window for window in self.windows if window.requests and set(window.requests) <= wanted]
         if not chosen and prompt is None:
             chosen = [window for window in self.windows if set(window.requests) & wanted]
-        return total(self.gained(window) for window in chosen) if chosen else None
+        return chosen
+
+    def energy(self, prompt: str | None = None) -> Energy | None:
+        """What the unit's GPUs took in the windows that `counters` counts; None where it is not known."""
+        chosen = self._windows_of(prompt)
+        spans = [self._span(window) for window in chosen]
+        idents = {ident for window in chosen for ident in window.requests}
+        told = [one.tokens if one.ok else None for one in self.results if one.id in idents]
+        whole = len(told) == len(idents) and None not in told
+        tokens = sum(count for count in told if count is not None) if whole else None
+        known = [span for span in spans if span is not None]
+        return energy(known, tokens) if len(known) == len(spans) else None
+
+    def _span(self, window: Window) -> tuple[Look, Look] | None:
+        if window.energy is None or window.energy + 1 >= len(self.looks):
+            return None
+        return self.looks[window.energy], self.looks[window.energy + 1]
 
     @property
     def kv_tokens(self) -> int | None:
@@ -211,6 +238,8 @@ class BenchRun:
             "spec": self.spec.to_json(),
             "identity": {**_flat(self.identity), "environment": dict(self.identity.environment)},
             "health": asdict(self.health),
+            "meter": {**_flat(self.meter), "cards": [_flat(card) for card in self.meter.cards]},
+            "looks": [_flat(one) for one in self.looks],
             "warmup": {**_flat(self.warmup), "results": [_flat(one) for one in self.warmup.results]},
             "results": [_flat(one) for one in self.results],
             "scrapes": [_flat(one) for one in self.scrapes],
@@ -234,7 +263,9 @@ class BenchRun:
             raise UsageError("This benchmark run is damaged.", f"{type(error).__name__}: {error}.") from error
 
 
-_BY_HAND = ("spec", "identity", "results", "warmup", "scrapes", "windows", "health", "discarded", "notes")
+_BY_HAND = (
+    "spec", "identity", "results", "warmup", "scrapes", "windows", "meter", "looks", "health", "discarded", "notes",
+)  # fmt: skip
 
 
 def _flat(value: Any) -> dict[str, Any]:
@@ -257,7 +288,9 @@ def _read(value: Mapping[str, Any]) -> BenchRun:
         results=results_of(value["results"]),
         warmup=WarmUp(tuple(warm["tpots_s"]), warm["agreed"], results_of(warm["results"])),
         scrapes=tuple(ScrapeText(**one) for one in value["scrapes"]),
-        windows=tuple(Window(tuple(one["requests"]), one["before"], one["after"]) for one in value["windows"]),
+        windows=tuple(Window(**{**one, "requests": tuple(one["requests"])}) for one in value["windows"]),
+        meter=Meter.from_json(value.get("meter") or {}),
+        looks=tuple(Look(one["at_s"], tuple(one["joules"])) for one in value.get("looks") or ()),
         health=Health(**value["health"]),
         discarded=dict(value["discarded"]),
         notes=tuple(value["notes"]),

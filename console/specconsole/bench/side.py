@@ -9,8 +9,9 @@ from dataclasses import replace
 from specconsole.bench.compare import Comparison, Pair, step_cost
 from specconsole.bench.judge import START_DEVIATION, Judgement, Word, Z
 from specconsole.bench.likeness import Likeness
+from specconsole.bench.run import BenchRun
 from specconsole.bench.sentence import other_lengths, sentences
-from specconsole.bench.table import QUANTILES, Table, heading, markdown_of
+from specconsole.bench.table import QUANTILES, Table, heading, joules, markdown_of
 from specconsole.bench.trade import sentences as trade_sentences
 from specconsole.text import number, one_line
 
@@ -126,6 +127,7 @@ def notes(found: Comparison) -> tuple[str, ...]:
         lines += [f"Over all tokens: {text}" for text in sentences(found.measured)]
         lines += other_lengths(found.measured, OTHER_K, found.base_tpot_s)
     lines += trade_sentences(found.trade)
+    lines += _energy(found)
     if found.likeness:
         lines.append(likeness_words(found.likeness))
     lines += [f"✗ {reason}" for reason in found.reasons]
@@ -151,6 +153,25 @@ def _split(found: Comparison) -> list[str]:
     text = f"B is faster on {faster} of {len(found.pairs)} prompts"
     text += f", slower on {', '.join(slower)}." if slower else "."
     return [text]
+
+
+def _energy(found: Comparison) -> Iterator[str]:
+    """Joules a token of both, and what a change of speed cost or saved in them; where one is unknown, nothing."""
+    a, b = found.overall.a, found.overall.b
+    if a.joules is None or b.joules is None or a.energy is None or b.energy is None:
+        return
+    if found.a.meter.source != found.b.meter.source or len(a.energy.cards) != len(b.energy.cards):
+        yield f"Energy: {joules(a.joules)} J/token in A and {joules(b.joules)} in B, not measured alike ({_metered(found.a)}; {_metered(found.b)})."
+        return
+    change = b.joules / a.joules - 1
+    yield (
+        f"Energy: {joules(a.joules)} J/token in A, {joules(b.joules)} in B: {abs(change) * 100:.0f} % {'more' if change > 0 else 'less'}"
+        f" ({number(a.energy.watts)} and {number(b.energy.watts)} W; {_metered(found.b)})."
+    )
+
+
+def _metered(run: BenchRun) -> str:
+    return f"{len(run.meter.cards)} GPUs by {run.meter.words}"
 
 
 def likeness_words(found: Likeness) -> str:

@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 
 from specconsole.bench.acceptance import Acceptance, acceptance
 from specconsole.bench.check import Remark, check
+from specconsole.bench.energy import Energy
 from specconsole.bench.run import BenchRun
 from specconsole.bench.stats import Timing
 from specconsole.bench.told import Told
@@ -29,6 +30,10 @@ SPECULATION = (
     "share: accepted / generated tokens. by position: accepted at i / drafts; then in brackets / accepted at i - 1.",
     "The counters take accepted tokens past the end of an answer too, so AL and shares are a little high.",
 )
+ENERGY = (
+    "J/tok: joules of the unit's GPUs over the measured requests (prefill and decode) / all tokens made, first ones included;"
+    " no warm-up, no CPU, memory, fans or power supply, no other GPUs."
+)
 TOGETHER = "Several streams ran at once, so the server's counters cannot be split by prompt."
 QUANTILES = "Quantiles are interpolated linearly between the closest ranks. — is not known."
 
@@ -41,6 +46,12 @@ class Row:
     timing: Timing
     acceptance: Acceptance
     server_tpot_s: float | None
+    energy: Energy | None = None
+
+    @property
+    def joules(self) -> float | None:
+        """Joules a token."""
+        return self.energy.per_token if self.energy else None
 
     @property
     def tau(self) -> float | None:
@@ -57,7 +68,7 @@ def _row(run: BenchRun, prompt: str | None) -> Row:
     counters = run.counters(prompt)
     figures = acceptance(counters) if counters else Acceptance()
     server = counters.server_tpot_s if counters else None
-    return Row(prompt or OVERALL, run.timing(prompt), figures, server)
+    return Row(prompt or OVERALL, run.timing(prompt), figures, server, run.energy(prompt))
 
 
 @dataclass(frozen=True)
@@ -109,6 +120,8 @@ TIMES = (
     _plain("tokens_per_second", "tok/s", lambda row: row.timing.stream_tok_s, 1),
     Column("τ", "tau", _tau, lambda row: row.tau),
 )
+JOULES = (Column("J/tok", "joules_per_token", lambda row: joules(row.joules), lambda row: row.joules),)
+"""Beside `TIMES` where the energy is known."""
 GAINS = (
     _plain("acceptance_length", "AL", lambda row: row.acceptance.length),
     _share("coverage", "coverage", lambda row: row.acceptance.coverage),
@@ -117,11 +130,29 @@ GAINS = (
     Column("by position (given the one before)", "per_position", _positions, lambda row: _joined(row.acceptance.per_position)),
 )  # fmt: skip
 MORE = (
+    *JOULES,
+    Column("tok/J", "tokens_per_joule", lambda row: joules(_inverse(row)), lambda row: _inverse(row)),
+    Column("W", "watts", lambda row: number(_watts(row)), lambda row: _watts(row)),
     _ms("step_mean_ms", "step mean", lambda row: row.timing.step_s),
     _ms("ttft_p99_ms", "TTFT p99", lambda row: row.timing.ttft_p99_s),
     Column("tokens", "tokens", lambda row: number(row.timing.tokens), lambda row: row.timing.tokens),
     Column("given", "conditional", lambda row: _joined(row.acceptance.conditional), lambda row: _joined(row.acceptance.conditional)),
 )  # fmt: skip
+
+
+def _inverse(row: Row) -> float | None:
+    return row.energy.tokens_per_joule if row.energy else None
+
+
+def _watts(row: Row) -> float | None:
+    return row.energy.watts if row.energy else None
+
+
+def joules(value: float | None) -> str:
+    """Three digits that count: 0.485, 2.48, 31.8, 318."""
+    if value is None:
+        return UNKNOWN
+    return number(value, 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3)
 
 
 def _joined(values: Sequence[float | None] | None) -> str:
@@ -147,21 +178,28 @@ def table(run: BenchRun) -> Table:
     """The run for people; columns of speculation only where the server speculates."""
     found = rows(run)
     drafted = any(row.acceptance.coverage is not None for row in found)
-    columns = TIMES + (GAINS if drafted else ())
+    times = times_of(found)
+    columns = times + (GAINS if drafted else ())
     cells = tuple(tuple(column.cell(row) for column in columns) for row in found)
     return Table(
         head=heading(run),
         header=tuple(column.head for column in columns),
         rows=cells,
-        right=tuple(range(1, len(TIMES) + 4)),
+        right=tuple(range(1, len(times) + 4)),
         notes=tuple(_remark(remark) for remark in check(run)),
         definitions=(
             *DEFINITIONS,
+            *((ENERGY,) if len(times) > len(TIMES) else ()),
             *(SPECULATION if drafted else ()),
             *((TOGETHER,) if run.spec.concurrency > 1 else ()),
             QUANTILES,
         ),
     )
+
+
+def times_of(found: Sequence[Row]) -> tuple[Column, ...]:
+    """The columns of times, and joules a token where any row knows them."""
+    return TIMES + JOULES if any(row.joules is not None for row in found) else TIMES
 
 
 def heading(run: BenchRun) -> tuple[str, ...]:
@@ -185,6 +223,7 @@ def heading(run: BenchRun) -> tuple[str, ...]:
          f"runner {who.runner or UNKNOWN}", f"async scheduling {_on_off(who.async_scheduling)}"),
         (f"temperature {spec.temperature:g}", size, f"{spec.concurrency} at once{streams}", spec.api,
          f"KV cache {number(run.kv_tokens)} tokens", at),
+        power(run),
         (f"{eos[0].upper()}{eos[1:]}.",),
     )  # fmt: skip
     return tuple(" · ".join(part for part in line if part) for line in lines)
@@ -202,6 +241,21 @@ def _heading_of(run: BenchRun, told: Told) -> tuple[str, ...]:
          f"{number(told.input_tokens)} tokens a prompt", at),
     )  # fmt: skip
     return tuple(" · ".join(part for part in line if part) for line in lines)
+
+
+def power(run: BenchRun) -> tuple[str, ...]:
+    """The energy overall: joules a token and its inverse, watts, of which GPUs, by what; or why it is not known."""
+    found, meter = run.energy(), run.meter
+    if found is None:
+        why = meter.why or ("a GPU did not answer" if meter.source and run.why else "")
+        return (f"energy {UNKNOWN} ({one_line(why)})",) if why else ()
+    cards = f"{len(meter.cards)} GPUs" if len(meter.cards) != 1 else "1 GPU"
+    each = f"energy {joules(found.per_token)} J/token, {joules(found.tokens_per_joule)} tokens/J"
+    return (
+        each,
+        f"{number(found.watts)} W over {number(found.seconds, 1)} s, {cards} of the unit",
+        f"by {meter.words}",
+    )
 
 
 def _on_off(value: bool | None) -> str:
@@ -249,6 +303,25 @@ def summary(run: BenchRun) -> dict[str, object]:
         "rows": [{column.key: column.value(row) for column in columns} for row in rows(run)],
         "remarks": [{"level": one.level.value, "code": one.code, "text": one.text} for one in check(run)],
         "total_tokens_per_second": run.timing().total_tok_s,
+        "energy": _energy(run),
+    }
+
+
+def _energy(run: BenchRun) -> dict[str, object]:
+    found, meter = run.energy(), run.meter
+    return {
+        "source": meter.source,
+        "why": meter.why or None,
+        "joules": found.joules if found else None,
+        "seconds": found.seconds if found else None,
+        "watts": found.watts if found else None,
+        "joules_per_token": found.per_token if found else None,
+        "tokens_per_joule": found.tokens_per_joule if found else None,
+        "gpus": [
+            {"index": card.index, "uuid": card.uuid, "joules": found.cards[place] if found else None}
+            for place, card in enumerate(meter.cards)
+        ],
+        "excludes": ["warm-up", "CPU", "memory", "fans", "power supply", "GPUs not held by the unit"],
     }
 
 

@@ -2,7 +2,7 @@
 
 In: {"key": SECRET}, {"request": {id, slot, body, ...}} for each, {"go": true}; then {"cancel": true}. The end of the
 input or SIGTERM cancels too; what was measured until then is still told. Out, by their key "event": identity, scrape,
-warmup, warmed, started, progress (at most 4 a second), result, window, note, end.
+warmup, warmed, started, progress (at most 4 a second), result, window, power, energy, note, end.
 
 Results are read from the kept bytes only while no stream runs, so that parsing never moves a stamp.
 """
@@ -22,6 +22,7 @@ from typing import Any, Dict, List, Optional, Set, Tuple
 from specconsole.remote import drive_rule as rule
 from specconsole.remote import drive_stamp
 from specconsole.remote.drive_batch import Batch, Ticker
+from specconsole.remote.drive_energy import Meter
 from specconsole.remote.drive_http import Capture, Target, get, post
 from specconsole.remote.drive_scrape import scrape
 from specconsole.remote.drive_sse import error_text, read
@@ -107,6 +108,10 @@ class Run:
         self.budget = int(arguments.get("budget_bytes") or BUDGET_BYTES)
         self.number = int(arguments.get("run") or 0)
         self.target = Target(dict(arguments.get("endpoint") or {}), source.key)
+        unit = arguments.get("unit")
+        self.meter = Meter(str(unit)) if unit else None
+        """Measures the energy of the unit's GPUs; None where the unit, or this machine, is not the server's."""
+        self.looks = 0
         self.nonce = "%x" % time.time_ns()
         self.model = ""
         self.salted = False
@@ -186,8 +191,30 @@ class Run:
         self.scrapes += 1
         return self.scrapes - 1
 
-    def run_batch(self, requests: List[Dict[str, Any]], before: int) -> Tuple[List[Dict[str, Any]], int]:
-        """Send these requests, as many at once as asked for; returns their results and how many were begun."""
+    def find_gpus(self) -> None:
+        """Find the unit's GPUs, where their energy is wanted, and tell them."""
+        if self.meter is not None:
+            found = self.meter.open()
+            emit("power", **found)
+            if not found["source"]:
+                self.meter = None
+
+    def take_energy(self, *, last: bool = False) -> Optional[int]:
+        """Look at the unit's joules and tell them; returns the look's index, None where nothing is measured."""
+        if self.meter is None:
+            return None
+        joules = self.meter.settled() if last else self.meter.look()
+        emit("energy", index=self.looks, at_ns=time.perf_counter_ns() - self.ticker.began_ns, joules=joules)
+        self.looks += 1
+        return self.looks - 1
+
+    def run_batch(
+        self, requests: List[Dict[str, Any]], before: int, energy: Optional[int] = None
+    ) -> Tuple[List[Dict[str, Any]], int]:
+        """Send these requests, as many at once as asked for; returns their results and how many were begun.
+
+        `energy` is the index of the look that was taken before; the next one ends this window.
+        """
         at = self.generated
         batch = Batch(
             [self.capture(request) for request in requests],
@@ -202,7 +229,8 @@ class Run:
         told = [(result["usage"] or {}).get("completion_tokens") for result in results]
         tokens = [count for count in told if isinstance(count, int)]
         after = self.take_scrape(at + sum(tokens) if at is not None and len(tokens) == len(told) else None)
-        emit("window", requests=[capture.ident for capture in batch.begun], before=before, after=after)
+        idents = [capture.ident for capture in batch.begun]
+        emit("window", requests=idents, before=before, after=after, energy=energy)
         for result in results:
             emit("result", **result)
         return results, len(batch.begun)
@@ -264,7 +292,8 @@ class Run:
         left = list(requests)
         before = self.scrapes - 1 if self.scrapes else self.take_scrape()
         while left and not self.source.cancelled:
-            results, begun = self.run_batch(left[:1] if self.concurrency == 1 else left, before)
+            energy = self.take_energy()
+            results, begun = self.run_batch(left[:1] if self.concurrency == 1 else left, before, energy)
             before = self.scrapes - 1
             self.seen += [{"chunks": result["chunks"], "kernel": result["kernel"]} for result in results]
             left = left[begun:]
@@ -272,6 +301,7 @@ class Run:
                 break
             if left and self.concurrency > 1 and not self.source.cancelled:
                 emit("note", text="%d MiB were kept: read between two parts of the run" % (self.budget >> 20))
+        self.take_energy(last=True)
 
     def health(self) -> Dict[str, Any]:
         """How well this program itself did."""
@@ -304,7 +334,12 @@ def main(arguments: Dict[str, Any]) -> int:
             pass
         run = Run(arguments, source)
         run.identify()
-        return finish(run, source)
+        run.find_gpus()
+        try:
+            return finish(run, source)
+        finally:
+            if run.meter is not None:
+                run.meter.close()
     finally:
         source.close()
         if keeper is not None:

@@ -50,7 +50,7 @@ def run_rows(run: BenchRun, cells: int) -> list[Row]:
     rows: list[Row] = [((f" {line}", "muted"),) for head in made.head for line in _wrapped(head, cells - 2)]
     figures = table.rows(run)
     if run.results:
-        rows += [(), *_table(table.TIMES, figures, cells)]
+        rows += [(), *_table(table.times_of(figures), figures, cells)]
         if any(row.acceptance.coverage is not None for row in figures):
             rows += [(), *_table((table.TIMES[0], *table.GAINS), figures, cells)]
     if run.why:
@@ -67,7 +67,7 @@ def _table(columns: Sequence[Column], figures: Sequence[Figures], cells: int) ->
     widths = [max(len(column.head), *(len(row[i]) for row in shown)) for i, column in enumerate(columns)]
     gap = "  " if sum(widths) + 2 * len(widths) <= cells else " "
     last = len(columns) - 1
-    right = [i > 0 and (i < last or columns is table.TIMES) for i in range(len(columns))]
+    right = [i > 0 and (i < last or columns[-1] not in table.GAINS) for i in range(len(columns))]
 
     def line(words: Sequence[str]) -> str:
         padded = (word.rjust(size) if by_right else word.ljust(size)

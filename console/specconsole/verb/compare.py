@@ -101,6 +101,7 @@ def facts(found: Comparison) -> dict[str, object]:
         "interval": [judgement.low, judgement.high],
         "deviation": judgement.deviation,
         "tpot_ratio_by_tokens": found.token_ratio,
+        "joules_per_token_ratio": found.overall.joules,
         "step_cost": measured.step_cost if measured else None,
         "tau": measured.tau if measured else None,
         "needed_acceptance_length": measured.needed_length if measured else None,
@@ -114,7 +115,10 @@ def facts(found: Comparison) -> dict[str, object]:
             "kv_ratio": found.trade.kv,
             "load_ratio": found.trade.load,
         },
-        "prompts": {pair.name: {"tpot": pair.tpot, "ttft": pair.ttft, "speed": pair.speed} for pair in found.pairs},
+        "prompts": {
+            pair.name: {"tpot": pair.tpot, "ttft": pair.ttft, "speed": pair.speed, "joules": pair.joules}
+            for pair in found.pairs
+        },
         "likeness": found.likeness,
     }
 

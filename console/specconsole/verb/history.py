@@ -194,8 +194,8 @@ def table(found: Sequence[Load] | Sequence[Run] | Sequence[Swap]) -> str:
     if swaps:
         names = ("started", "host", "did", "to", "from", "took", "outcome", "came to", "why")
         return output.table(names, [_swap(swap) for swap in swaps], right=(5,))
-    columns = ("id", "started", "host", "unit", "label", "TPOT", "τ", "acceptance", "requests")
-    return output.table(columns, [_run_row(item) for item in found if isinstance(item, Run)], right=(0, 5, 6, 7, 8))
+    columns = ("id", "started", "host", "unit", "label", "TPOT", "τ", "acceptance", "J/token", "requests")
+    return output.table(columns, [_run_row(item) for item in found if isinstance(item, Run)], right=(0, 5, 6, 7, 8, 9))
 
 
 def _swap(swap: Swap) -> tuple[str, ...]:
@@ -223,6 +223,7 @@ def _run_row(item: Run) -> tuple[str, ...]:
         text.milliseconds(figure(summary, "tpot_s")),
         text.number(figure(summary, "tau"), 2),
         text.percent(figure(summary, "acceptance_rate"), 1),
+        text.number(figure(summary, "joules_per_token"), 2),
         text.number(figure(summary, "requests")),
     )
 

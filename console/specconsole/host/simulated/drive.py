@@ -13,6 +13,7 @@ from typing import Any
 from specconsole.host.simulated import files
 from specconsole.host.simulated.engine import Engine
 from specconsole.host.simulated.http import Gone
+from specconsole.host.simulated.joules import Joules
 from specconsole.host.simulated.machine import Machine
 from specconsole.host.simulated.process import Output
 from specconsole.host.simulated.stream import Stream
@@ -92,9 +93,11 @@ class _Run:
         self._tell_s = tell_s
         self._engine: Engine | None = None
         self._scrapes = 0
+        self._looks = 0
         self._seen: list[Line] = []
         self._streams: set[asyncio.Task[Line]] = set()
         self._began = self.clock.now()
+        self._joules = Joules(machine) if arguments.get("unit") else None
 
     def emit(self, event: str, **values: Any) -> None:
         """Tell one line."""
@@ -113,6 +116,8 @@ class _Run:
             self.failure = "no requests were given"
         if not self.failure:
             self.emit("note", text=self.machine.site.note)
+            if self._joules:
+                self.emit("power", source="counter", why=None, gpus=self._joules.cards())
             await self._alone(requests)
         why = "failed" if self.failure else "cancelled" if self.cancelled else "finished"
         chunks = sum(len(one["chunks"]) for one in self._seen)
@@ -197,21 +202,41 @@ class _Run:
         size = 1 if self.concurrency == 1 else len(requests)
         for first in range(0, len(requests), size):
             if self.cancelled:
-                return
-            self._seen += await self._batch(requests[first : first + size], before)
+                break
+            self._seen += await self._batch(requests[first : first + size], before, self._look())
             before = self._scrapes - 1
+        self._look()
 
-    async def _batch(self, requests: Sequence[Line], before: int) -> list[Line]:
+    def _felt(self) -> bool:
+        if self._joules:
+            self._joules.feel()
+        return True
+
+    def _look(self) -> int | None:
+        """Tell the joules so far."""
+        if self._joules is None:
+            return None
+        counted = self._joules
+        self.emit("energy", index=self._looks, at_ns=_ns(counted.seconds), joules=list(counted.joules))
+        self._looks += 1
+        return self._looks - 1
+
+    async def _batch(self, requests: Sequence[Line], before: int, energy: int | None = None) -> list[Line]:
         """Send these requests, as many at once as asked for."""
         left, results, begun = list(requests), [], []
+        if self._joules:
+            self._joules.begin()
         while (left and not self.cancelled) or self._streams:
             while left and len(self._streams) < self.concurrency and not self.cancelled:
                 begun.append(left.pop(0))
                 self._streams.add(asyncio.create_task(self._one(begun[-1])))
             done, self._streams = await asyncio.wait(self._streams, return_when=asyncio.FIRST_COMPLETED)
             results += [task.result() for task in done]
+        if self._joules and energy is not None:
+            self._joules.count(results)
         after = self._scrape()
-        self.emit("window", requests=[str(request["id"]) for request in begun], before=before, after=after)
+        idents = [str(request["id"]) for request in begun]
+        self.emit("window", requests=idents, before=before, after=after, energy=energy)
         for result in results:
             self.emit("result", **result)
         return results
@@ -258,7 +283,8 @@ class _Run:
         try:
             async for moment, tokens, last in steps:
                 said.chunk(moment, tokens, last=last)
-                if self.clock.now() - told >= self._tell_s:
+                if self.clock.now() - told >= self._tell_s or (last and not said.felt):
+                    said.felt = self._felt()
                     told = self.clock.now()
                     self.emit("progress", tokens={ident: said.tokens})
         finally:
@@ -273,6 +299,8 @@ class _Said:
         self.chunks: list[tuple[int, int]] = []
         self.tokens = 0
         self.finish: str | None = None
+        self.felt = False
+        """The power was noted while it ran."""
 
     def chunk(self, moment: float, tokens: int, *, last: bool) -> None:
         """Take a chunk; `moment` in milliseconds since the request was sent."""
