@@ -78,6 +78,21 @@ class Swaps:
 
 
 @dataclass(frozen=True)
+class BenchSet:
+    """What a benchmark of this deployment varies: each combination is a run of its own."""
+
+    concurrency: tuple[int, ...] = (1,)
+    context: tuple[int, ...] = (0,)
+    """Tokens that prompts are brought to; 0: as they are."""
+    temperature: tuple[float, ...] = (0.0,)
+    repeat: int = 3
+    """Requests for each prompt."""
+    max_tokens: int = 256
+    sample: int | None = None
+    """Draw so many of the prompts; None: all."""
+
+
+@dataclass(frozen=True)
 class Profile:
     """One file."""
 
@@ -89,6 +104,7 @@ class Profile:
     expect: Expectations = Expectations()
     prompts: str = "default"
     """The prompt set of benchmarks: default, or a file's path."""
+    bench: BenchSet = BenchSet()
     swap: Swaps = Swaps()
     description: str = ""
     source: str = ""
@@ -144,7 +160,7 @@ def _profile(file: toml.File) -> Profile:
     top = file.content
     file.only(top, ("description", "hosts", "units", "api_key", "expect", "bench", "swap"))
     bench = file.get(top, "bench", "table", default={})
-    file.only(bench, ("prompts",), ("bench",))
+    file.only(bench, ("prompts", "concurrency", "context", "temperature", "repeat", "max_tokens", "sample"), ("bench",))
     return Profile(
         name=Path(file.name).stem,
         hosts=tuple(file.get(top, "hosts", "texts", default=())),
@@ -152,6 +168,7 @@ def _profile(file: toml.File) -> Profile:
         api_key=_key(file, file.get(top, "api_key", "table")),
         expect=_expect(file, file.get(top, "expect", "table", default={})),
         prompts=file.get(bench, "prompts", "text", ("bench",), "default"),
+        bench=_bench(file, bench),
         swap=_swap(file, file.get(top, "swap", "table", default={})),
         description=file.get(top, "description", "text", default=""),
         source=file.name,
@@ -197,6 +214,18 @@ def _key(file: toml.File, table: Mapping[str, Any] | None) -> KeySource | None:
     if bool(command) == bool(env):
         raise file.wrong(("api_key",), '[api_key] needs either "command" or "env".')
     return KeySource(tuple(command), env)
+
+
+def _bench(file: toml.File, table: Mapping[str, Any]) -> BenchSet:
+    path = ("bench",)
+    return BenchSet(
+        tuple(file.get(table, "concurrency", "counts", path, [1])),
+        tuple(file.get(table, "context", "counts", path, [0])),
+        tuple(float(value) for value in file.get(table, "temperature", "numbers", path, [0])),
+        file.get(table, "repeat", "count", path, 3),
+        file.get(table, "max_tokens", "count", path, 256),
+        file.get(table, "sample", "count", path),
+    )
 
 
 def _swap(file: toml.File, table: Mapping[str, Any]) -> Swaps:

@@ -30,6 +30,14 @@ KINDS: dict[str, tuple[Check, str]] = {
         "a whole number above 0",
     ),
     "number": (lambda value: _is_number(value) and value > 0, "a number above 0"),
+    "counts": (
+        lambda value: isinstance(value, list) and bool(value) and all(_is_count(item) for item in value),
+        "a list of whole numbers",
+    ),
+    "numbers": (
+        lambda value: isinstance(value, list) and bool(value) and all(_is_number(item) and item >= 0 for item in value),
+        "a list of numbers",
+    ),
     "range": (
         lambda value: (
             isinstance(value, list) and len(value) == 2 and all(map(_is_number, value)) and value[0] <= value[1]
@@ -44,6 +52,10 @@ KINDS: dict[str, tuple[Check, str]] = {
     "table": (lambda value: isinstance(value, dict), "a table"),
 }
 """What a value may be: its test, and its name for people."""
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _is_number(value: Any) -> bool:

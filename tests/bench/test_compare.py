@@ -280,3 +280,10 @@ def test_recorded_arms_say_what_their_tables_say() -> None:
     same = compare(h200.run("M0", "main-T0"), h200.run("M5", "main-T0"))
     assert same.likeness is not None
     assert same.likeness.same == same.likeness.compared == 15
+
+
+def test_a_comparison_says_what_another_drafter_would_do() -> None:
+    lines = notes(compare(h200.run("M0", "main-T0"), h200.run("M5", "main-T0")))
+    (line,) = [line for line in lines if line.startswith("Expected of another drafter")]
+    # R 2.750 and coverage 0.799: tau is 1 + 0.799 ((1 - 0.8^6) / 0.2 - 1).
+    assert "0.8: τ 3.15, 12.6 % less time per token" in line

@@ -66,3 +66,14 @@ def test_a_step_that_costs_too_much(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_bad_numbers_are_one_sentence(words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert said in told(capsys, *words, status=2)
+
+
+def test_experts_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--base", "10", "--spec", "8", "--tau", "2", "--k", "3", "--json")
+    touched = json.loads(told(capsys, *words, "--experts", "384/8"))["experts_touched"]
+    assert (touched["plain"], round(touched["verified_at_most"], 1), round(touched["factor_at_most"], 2)) == (
+        8,
+        31.0,
+        3.88,
+    )
+    assert json.loads(told(capsys, *words))["experts_touched"] is None

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from specconsole.bench.breakeven import smallest_near_best
 from specconsole.bench.compare import Comparison, compare
 from specconsole.bench.judge import MARGIN
+from specconsole.bench.prompt import DEFAULT
 from specconsole.bench.run import BenchRun
 from specconsole.history.entry import Load
+from specconsole.text import one_line
 
-Cell = tuple[int, float, int, str]
-"""Streams at once (0: not known), temperature, tokens of an answer, way to ask."""
+Cell = tuple[int, float, int, str, int, str]
+"""Streams at once (0: not known), temperature, tokens of an answer, way to ask, context, set of prompts."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +68,17 @@ def cell_of(run: BenchRun) -> Cell:
     """What a run was asked; of another tool's file only the streams at once, since the rest is told by some and not by others."""
     asked = run.spec
     if run.told is not None:
-        return (0 if "concurrency" in run.told.untold else asked.concurrency, 0.0, 0, "")
-    return (asked.concurrency, asked.temperature, asked.max_tokens, asked.api)
+        return (0 if "concurrency" in run.told.untold else asked.concurrency, 0.0, 0, "", 0, DEFAULT)
+    return asked.concurrency, asked.temperature, asked.max_tokens, asked.api, asked.context, asked.prompt_set
 
 
 def _words(cell: Cell) -> str:
     together = f"{cell[0] or 'not known how many'} at once"
-    return together if not cell[3] else f"{together}, temperature {cell[1]:g}, {cell[2]} tokens"
+    if not cell[3]:
+        return together
+    context = f", context {cell[4]:,}" if cell[4] else ""
+    prompts = f", prompts {one_line(cell[5], 40)}" if cell[5] != DEFAULT else ""
+    return f"{together}, temperature {cell[1]:g}, {cell[2]} tokens{context}{prompts}"
 
 
 def best_k(comparisons: Sequence[Comparison]) -> Iterator[str]:

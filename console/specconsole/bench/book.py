@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from specconsole.bench.acceptance import POSITIONS
 from specconsole.bench.energy import Look, Meter
@@ -14,6 +14,9 @@ from specconsole.bench.stats import Result
 from specconsole.host.base import Exit
 from specconsole.remote.drive_rule import version_of
 from specconsole.text import one_line
+
+if TYPE_CHECKING:
+    from specconsole.bench.cell_table import Cell
 
 DRAFTS = "vllm:spec_decode_num_drafts"
 
@@ -32,6 +35,12 @@ class Progress:
     """Requests under way, by id, with their tokens so far."""
     news: str = ""
     """What just happened, in one line; "" for a mere count of tokens."""
+    cells: tuple[Cell, ...] = ()
+    """All cells of which this run is one; () where it is the only one."""
+    place: int | None = None
+    """Which of them runs; None: none any more."""
+    left_s: tuple[float, float] | None = None
+    """How long those that have not ended will take: from, to; None: not known."""
 
 
 class Book:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from specconsole.bench.acceptance import Counters, acceptance, known
+from specconsole.bench.grid import kv_limited, prompt_tokens, room_of
+from specconsole.bench.prompt import RANDOM
 from specconsole.bench.run import BenchRun
 from specconsole.bench.stats import Result, ratio
 from specconsole.bench.told import Told
@@ -21,6 +23,7 @@ AGREE = 0.02
 TAU_AGREE = 0.01
 CACHE_SHARE = 0.05
 BUNCHED = 0.02
+CONTEXT_AGREE = 0.05
 LATE_SHARE = 0.25
 """Of a step: ticks of our own that come later than this make single steps doubtful."""
 JIT_TEXT = "JIT compilation during inference"
@@ -80,6 +83,7 @@ def check(run: BenchRun) -> tuple[Remark, ...]:
         *_warmth(run),
         *_client(run),
         *_energy(run),
+        *_cell(run),
         *(Remark(Level.WEAK, "note", note) for note in run.notes),
     ]
     order = (Level.WRONG, Level.WEAK, Level.OPEN, Level.FACT)
@@ -292,6 +296,18 @@ def _energy(run: BenchRun) -> Iterable[Remark]:
         names = ", ".join(str(card.index) for card in shared)
         text = f"Processes of others hold GPU {names} too: what they drew is in the energy."
         yield Remark(Level.WEAK, "energy", text)
+
+
+def _cell(run: BenchRun) -> Iterable[Remark]:
+    if kv_limited(run):
+        fitting = room_of(run).fitting(replace(run.spec, context=0), prompt_tokens(run))
+        text = f"The KV cache holds {fitting} requests of this length at once, not {run.spec.concurrency}: the others waited."
+        yield Remark(Level.WEAK, "kv-limited", text)
+    asked, found = run.spec.context, prompt_tokens(run)
+    if asked and found is not None and abs(found - asked) > CONTEXT_AGREE * asked:
+        yield Remark(Level.WEAK, "context", f"The longest prompt had {found:,} tokens, not the {asked:,} asked for.")
+    if run.spec.prompt_set == RANDOM and run.identity.speculation:
+        yield Remark(Level.WEAK, "random", "Random words: what speculation gains on them says nothing of real text.")
 
 
 def _requests(count: int) -> str:

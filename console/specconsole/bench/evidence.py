@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -13,7 +14,8 @@ from specconsole.logs.query import ask_for, of_start
 from specconsole.logs.source import Source
 
 # The words of each version, as a pattern for journalctl --grep; capitals in it make it case-sensitive.
-START = "[Aa]sync(hronous)? scheduling|[Mm]odel [Rr]unner|Starting to load model|V[01] LLM engine"
+START = "[Aa]sync(hronous)? scheduling|[Mm]odel [Rr]unner|Starting to load model|V[01] LLM engine|GPU KV cache size"
+POOL = re.compile(r"GPU KV cache size: ([\d,]{1,15}) tokens")
 DEADLINE_S = 20.0
 
 
@@ -24,12 +26,17 @@ class Claims:
     runner: str | None = None
     """V2, V1, or V0 for the engine of that name."""
     async_scheduling: bool | None = None
+    kv_tokens: int | None = None
+    """Tokens that the KV cache holds; of several engines the least."""
 
 
 def claims(texts: Iterable[str]) -> Claims:
     """Read a start's lines; of contradicting words on scheduling the last holds."""
     runner, scheduling = None, None
+    pools = []
     for text in texts:
+        if found := POOL.search(text):
+            pools.append(int(found[1].replace(",", "")))
         if "Using V2 Model Runner" in text:
             runner = "V2"
         elif "V0 LLM engine" in text:
@@ -40,7 +47,7 @@ def claims(texts: Iterable[str]) -> Claims:
             scheduling = True
         elif any(words in text for words in _SYNC):
             scheduling = False
-    return Claims(runner, scheduling)
+    return Claims(runner, scheduling, min(pools, default=None))
 
 
 _SYNC = ("synchronous scheduling is disabled", "sync scheduling not supported", "sync scheduling is disabled because")

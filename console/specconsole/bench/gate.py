@@ -55,6 +55,7 @@ def _alike(a: BenchRun, b: BenchRun) -> Iterable[tuple[str, object, object]]:
         ("temperatures", "temperature"),
         ("lengths", "max_tokens"),
         ("streams at once", "concurrency"),
+        ("context lengths", "context"),
         ("ways to ask", "api"),
         ("treatments of the end", "ignore_eos"),
     ):

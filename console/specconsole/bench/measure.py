@@ -13,6 +13,7 @@ from specconsole.bench.book import Progress
 from specconsole.bench.check import Level, check, jit_stalls
 from specconsole.bench.evidence import jit_lines, of_unit
 from specconsole.bench.execute import execute
+from specconsole.bench.grid import in_flight, kv_limited
 from specconsole.bench.run import BenchRun, Identity
 from specconsole.bench.spec import BenchSpec
 from specconsole.errors import LinkLost, NotPermitted
@@ -87,7 +88,7 @@ async def _identity(host: Host, subject: Subject, unit: str) -> Identity:
     if subject.source is None:
         return known
     said = await of_unit(host, subject.source, subject.invocation)
-    return replace(known, runner=said.runner, async_scheduling=said.async_scheduling)
+    return replace(known, runner=said.runner, async_scheduling=said.async_scheduling, kv_tokens=said.kv_tokens)
 
 
 async def _number(memory: Memory | None, host: str, unit: str, invocation: str) -> int:
@@ -129,6 +130,10 @@ def entry(run: BenchRun) -> Run:
         "concurrency": run.spec.concurrency,
         "temperature": run.spec.temperature,
         "prompts": run.spec.prompt_set,
+        "context": run.spec.context or None,
+        "prompt_digest": run.spec.digest or None,
+        "in_flight": in_flight(run),
+        "kv_limited": kv_limited(run) or None,
         "max_tokens": run.spec.max_tokens,
         "api": run.spec.api,
         "model": run.identity.model,

@@ -1,19 +1,25 @@
-"""Prompts to measure with: the five that ship, a file of JSON lines, or a question file in the style of Spec-Bench."""
+"""Prompts to measure with: the five that ship, a file of whatever form, or random words; and a sample drawn from many."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+import hashlib
+import random
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from pathlib import Path
-from typing import Any
 
 from specconsole import toml
 from specconsole.errors import UsageError
-from specconsole.text import reason
 
-DEFAULT = "default"
+DEFAULT, RANDOM = "default", "random"
+RANDOM_WORDS = 256
+MOST_PROMPTS = 4096
+"""The rule that avoids the prefix cache tells so many prompts apart."""
+_HEAD, _TAIL = (
+    ("b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z"),
+    ("a", "e", "i", "o", "u", "an", "el", "or"),
+)
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,27 @@ class Prompt:
     """The kind of text, where the set tells it."""
 
 
+@dataclass(frozen=True)
+class PromptSet:
+    """Prompts, and where they come from."""
+
+    name: str
+    prompts: tuple[Prompt, ...]
+    whole: int
+    """How many there were to draw from."""
+    seed: int | None = None
+    """What the sample was drawn with; None: all are here."""
+
+    @property
+    def digest(self) -> str:
+        """Equal for equal prompts in the same order: the beginning of a SHA-256 over their names and texts."""
+        found = hashlib.sha256()
+        for prompt in self.prompts:
+            for part in (prompt.id, prompt.text):
+                found.update(f"{len(part)}:{part}".encode(errors="surrogatepass"))
+        return found.hexdigest()[:16]
+
+
 def default() -> tuple[Prompt, ...]:
     """The five prompts that ship: code, mathematics, prose, structured extraction, summary of a text in the prompt."""
     shipped = toml.read(files("specconsole.bench") / "prompts" / "default.toml").content["prompt"]
@@ -34,59 +61,66 @@ def default() -> tuple[Prompt, ...]:
 
 
 def load(name: str) -> tuple[Prompt, ...]:
-    """The prompts of a set: "default", or a file of JSON lines.
+    """All prompts of a set; raises as `draw`."""
+    return draw(name).prompts
 
-    A line is {"prompt": TEXT} or {"text": TEXT}, with "id" and "category" if there are any; or a question of Spec-Bench,
-    {"question_id", "category", "turns": [TEXT, ...]}, of which the first turn is sent; or a bare JSON string.
+
+def draw(name: str, sample: int | None = None, seed: int = 0) -> PromptSet:
+    """The prompts of a set: "default", "random", or a file; with `sample` so many of them, spread over its categories.
+
+    The same file, sample and seed give the same prompts on every machine.
 
     Raises:
-        UsageError: the file cannot be read, or a line is none of these; the text names file and line.
+        UsageError: the file cannot be read, a line is none of its forms, or there are more prompts than a run can tell apart.
     """
-    if name == DEFAULT:
-        return default()
-    path = Path(name)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    if name == RANDOM:
+        return PromptSet(name, _random(5 if sample is None else sample, seed), 5 if sample is None else sample, seed)
+    found = default() if name == DEFAULT else _of_file(name)
+    if sample is not None and sample < len(found):
+        return PromptSet(name, _drawn(found, sample, seed), len(found), seed)
+    if len(found) > MOST_PROMPTS:
         raise UsageError(
-            f"The prompts in {name} cannot be read.", f"{reason(error)}.", "Give a file of JSON lines."
-        ) from error
-    found = [_line(line, number, name) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-    if not found:
-        raise UsageError(f"{name} holds no prompt.", hint='A line is {"prompt": "…"}.')
-    return tuple(_unique(found, name))
-
-
-def _line(line: str, number: int, name: str) -> Prompt:
-    try:
-        value = json.loads(line)
-    except ValueError as error:
-        raise UsageError(f"{name}, line {number}: no JSON.", f"{error}.") from error
-    if isinstance(value, str):
-        value = {"prompt": value}
-    text = _text(value) if isinstance(value, dict) else None
-    if not text or not text.strip():
-        raise UsageError(
-            f"{name}, line {number}: no prompt in it.", hint='A line is {"prompt": "…"} or {"turns": ["…"]}.'
+            f"{name} has {len(found):,} prompts, a run takes {MOST_PROMPTS:,} at most.", hint="Give --sample 80."
         )
-    ident = value.get("id", value.get("question_id", number))
-    return Prompt(str(ident), text, str(value.get("category") or ""))
+    return PromptSet(name, found, len(found))
 
 
-def _text(value: dict[str, Any]) -> str | None:
-    turns = value.get("turns")
-    candidates: Sequence[Any] = [
-        value.get("prompt"),
-        value.get("text"),
-        turns[0] if isinstance(turns, list) and turns else None,
-    ]
-    return next((text for text in candidates if isinstance(text, str)), None)
+def _of_file(name: str) -> tuple[Prompt, ...]:
+    from specconsole.bench.promptfile import FORMS, read
+
+    found = tuple(read(name))
+    if not found:
+        raise UsageError(f"{name} holds no prompt.", hint=FORMS)
+    return found
 
 
-def _unique(prompts: Iterable[Prompt], name: str) -> Iterable[Prompt]:
-    seen: set[str] = set()
-    for prompt in prompts:
-        if prompt.id in seen:
-            raise UsageError(f"{name}: the id {prompt.id} is there twice.", hint="Runs are compared by these names.")
-        seen.add(prompt.id)
-        yield prompt
+def _drawn(prompts: Sequence[Prompt], count: int, seed: int) -> tuple[Prompt, ...]:
+    """A sample in the order of the file, from each category in turn, so that none is left out while there is room."""
+    groups: dict[str, list[int]] = defaultdict(list)
+    for place, prompt in enumerate(prompts):
+        groups[prompt.category].append(place)
+    rng = random.Random(f"{seed}")  # noqa: S311  a sample, no secret; a text seeds alike in every version of Python
+    for members in groups.values():
+        members.sort(key=lambda _: rng.random())
+    chosen: list[int] = []
+    while len(chosen) < count:
+        for members in groups.values():
+            if members and len(chosen) < count:
+                chosen.append(members.pop())
+    return tuple(prompts[place] for place in sorted(chosen))
+
+
+def _random(count: int, seed: int) -> tuple[Prompt, ...]:
+    """Words that mean nothing: what some benchmarks send. They have nothing that a drafter could have learnt."""
+    rng = random.Random(f"words {seed}")  # noqa: S311  no secret
+    return tuple(
+        Prompt(f"random-{place + 1}", " ".join(_word(rng) for _ in range(RANDOM_WORDS)), RANDOM)
+        for place in range(count)
+    )
+
+
+def _word(rng: random.Random) -> str:
+    return "".join(
+        _HEAD[int(rng.random() * len(_HEAD))] + _TAIL[int(rng.random() * len(_TAIL))]
+        for _ in range(1 + int(rng.random() * 3))
+    )

@@ -45,6 +45,8 @@ class Identity:
     """V1 or V2 model runner, as the log says."""
     async_scheduling: bool | None = None
     """As the log says."""
+    kv_tokens: int | None = None
+    """Tokens that the KV cache holds, as the log says; where the metrics say it too, these count."""
     environment: Mapping[str, Any] = field(default_factory=dict)
     """GPUs, driver and the like."""
 
@@ -207,16 +209,9 @@ class BenchRun:
 
     @property
     def kv_tokens(self) -> int | None:
-        """Tokens that the server's KV cache holds, as its metrics tell."""
-        for scrape in self.scrapes:
-            info = scrape.values.info("vllm:cache_config_info")
-            size = info.get("kv_cache_size_tokens", "")
-            blocks, block = info.get("num_gpu_blocks", ""), info.get("block_size", "")
-            if size.isdigit():
-                return int(size)
-            if blocks.isdigit() and block.isdigit():
-                return int(blocks) * int(block)
-        return None
+        """Tokens that the server's KV cache holds, as its metrics tell, or the log of its start."""
+        told = (cache_tokens(scrape.values) for scrape in self.scrapes)
+        return next((tokens for tokens in told if tokens is not None), self.identity.kv_tokens)
 
     def gained(self, window: Window) -> Counters:
         """What the counters gained in one window."""
@@ -261,6 +256,16 @@ class BenchRun:
             return _read(value)
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError("This benchmark run is damaged.", f"{type(error).__name__}: {error}.") from error
+
+
+def cache_tokens(scrape: Scrape) -> int | None:
+    """Tokens that the server's KV cache holds; None where this version does not say."""
+    info = scrape.info("vllm:cache_config_info")
+    size = info.get("kv_cache_size_tokens", "")
+    blocks, block = info.get("num_gpu_blocks", ""), info.get("block_size", "")
+    if size.isdigit():
+        return int(size)
+    return int(blocks) * int(block) if blocks.isdigit() and block.isdigit() else None
 
 
 _BY_HAND = (

@@ -58,6 +58,15 @@ def other_drafters(measured: Measured, chances: Iterable[float]) -> Iterator[str
             yield f"A draft with a chance of {chance:.2f} a token: τ {tau:.2f}, {_change(ratio)}, if its steps cost the same."
 
 
+def drafters(measured: Measured, chances: Iterable[float] = (0.5, 0.6, 0.7, 0.8)) -> str:
+    """What drafters of these chances a token would do at this cost, in one line; "" where k is not known."""
+    told = [(chance, drafter(measured, chance)) for chance in chances]
+    parts = [f"{chance:g}: τ {tau:.2f}, {_change(measured.step_cost / tau)}" for chance, tau in told if tau is not None]
+    if not parts:
+        return ""
+    return f"Expected of another drafter whose steps cost the same, by the chance of a token given the ones before: {'; '.join(parts)}."
+
+
 def other_lengths(measured: Measured, lengths: Iterable[int], base_tpot_s: float | None = None) -> Iterator[str]:
     """What other k would do, as predictions."""
     for k in lengths:

@@ -11,6 +11,7 @@ from specconsole.errors import UsageError
 
 PATHS = {"chat": "/v1/chat/completions", "completions": "/v1/completions"}
 MOST_STREAMS = 512
+MOST_CONTEXT = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,14 @@ class BenchSpec:
     """The served name; None: the first that the server lists."""
     prompt_set: str = "default"
     label: str = ""
+    context: int = 0
+    """Tokens that each prompt is brought to by text before it; 0: sent as it is."""
+    drawn_from: int | None = None
+    """How many prompts the set had; None in runs that did not keep it."""
+    seed: int | None = None
+    """What the sample was drawn with; None: no sample."""
+    digest: str = ""
+    """Of the prompts' names and texts."""
 
     def __post_init__(self) -> None:
         faults = (
@@ -43,6 +52,7 @@ class BenchSpec:
             (not 0 <= self.temperature <= 2, "--temperature is a number from 0 to 2; vLLM refuses others."),
             (not 1 <= self.concurrency <= MOST_STREAMS, f"--concurrency is a number from 1 to {MOST_STREAMS}."),
             (self.warmup is not None and not 0 <= self.warmup <= 50, "--warmup is auto or a number from 0 to 50."),
+            (not 0 <= self.context <= MOST_CONTEXT, f"--context is a number of tokens from 0 to {MOST_CONTEXT:,}."),
             (self.api not in PATHS, "--api is chat or completions."),
         )
         for wrong, text in faults:
@@ -63,6 +73,11 @@ class BenchSpec:
     def total(self) -> int:
         """How many requests are measured."""
         return self.rounds * len(self.prompts)
+
+    def tokens_of(self, prompt_tokens: int | None = None) -> int | None:
+        """Tokens that a request holds in the KV cache at its end; None where its prompt's length is not known."""
+        before = self.context or prompt_tokens
+        return None if before is None else before + self.max_tokens
 
     def body(self, prompt: Prompt) -> dict[str, Any]:
         """The request for a prompt; the load generator adds model and cache mark.
@@ -92,6 +107,7 @@ class BenchSpec:
                 "repeat": turn,
                 "slot": [turn % 250, place],
                 "body": self.body(prompt),
+                **({"context": self.context} if self.context else {}),
             }
             for turn in range(self.rounds)
             for place, prompt in enumerate(self.prompts)
@@ -108,9 +124,10 @@ class BenchSpec:
     def from_json(value: Mapping[str, Any]) -> BenchSpec:
         """The spec again; raises KeyError or TypeError where the value is none."""
         prompts = tuple(Prompt(one["id"], one["text"], one.get("category", "")) for one in value["prompts"])
-        return BenchSpec(prompts, **{name: value[name] for name in _PLAIN})
+        return BenchSpec(prompts, **{name: value[name] for name in _PLAIN if name in value})
 
 
 _PLAIN = (
     "repeat", "max_tokens", "temperature", "concurrency", "warmup", "ignore_eos", "api", "model", "prompt_set", "label",
+    "context", "drawn_from", "seed", "digest",
 )  # fmt: skip

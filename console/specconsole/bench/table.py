@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from specconsole.bench.acceptance import Acceptance, acceptance
 from specconsole.bench.check import Remark, check
 from specconsole.bench.energy import Energy
+from specconsole.bench.grid import in_flight, kv_limited
 from specconsole.bench.run import BenchRun
 from specconsole.bench.stats import Timing
 from specconsole.bench.told import Told
@@ -210,7 +211,9 @@ def heading(run: BenchRun) -> tuple[str, ...]:
     at = datetime.fromtimestamp(run.started, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC") if run.started else UNKNOWN
     label = one_line(spec.label)
     together = run.timing().total_tok_s if spec.concurrency > 1 else None
-    streams = f", together {number(together, 1)} tok/s" if together is not None else ""
+    flight = in_flight(run) if spec.concurrency > 1 else None
+    streams = f" ({number(flight, 1)} in flight)" if flight is not None else ""
+    streams += f", together {number(together, 1)} tok/s" if together is not None else ""
     eos = (
         "every answer runs to its limit, also past a natural end (ignore_eos)"
         if spec.ignore_eos
@@ -221,7 +224,7 @@ def heading(run: BenchRun) -> tuple[str, ...]:
         (f"{one_line(who.unit) or 'unit not known'} on {one_line(who.host) or UNKNOWN}", f"invocation {who.invocation or UNKNOWN}", label),
         (one_line(who.model or UNKNOWN), f"vLLM {one_line(who.version or UNKNOWN)}", one_line(who.arm),
          f"runner {who.runner or UNKNOWN}", f"async scheduling {_on_off(who.async_scheduling)}"),
-        (f"temperature {spec.temperature:g}", size, f"{spec.concurrency} at once{streams}", spec.api,
+        (f"temperature {spec.temperature:g}", size, f"context {spec.context:,}" if spec.context else "", f"{spec.concurrency} at once{streams}", spec.api,
          f"KV cache {number(run.kv_tokens)} tokens", at),
         power(run),
         (f"{eos[0].upper()}{eos[1:]}.",),
@@ -334,6 +337,7 @@ def to_csv(run: BenchRun) -> str:
     fixed = {
         "unit": who.unit, "invocation": who.invocation, "model": who.model, "version": who.version, "method": who.method,
         "k": who.k, "temperature": spec.temperature, "concurrency": spec.concurrency, "label": spec.label, "started": run.started,
+        "prompts": spec.prompt_set, "context": spec.context or None, "in_flight": in_flight(run), "kv_limited": kv_limited(run),
     }  # fmt: skip
     writer.writerow([*(column.key for column in columns), *fixed])
     for row in rows(run):

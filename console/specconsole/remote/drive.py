@@ -21,9 +21,11 @@ from typing import Any, Dict, List, Optional, Set, Tuple
 
 from specconsole.remote import drive_rule as rule
 from specconsole.remote import drive_stamp
+from specconsole.remote import drive_tokens as tokens
 from specconsole.remote.drive_batch import Batch, Ticker
+from specconsole.remote.drive_context import Filler
 from specconsole.remote.drive_energy import Meter
-from specconsole.remote.drive_http import Capture, Target, get, post
+from specconsole.remote.drive_http import Capture, Target, get
 from specconsole.remote.drive_scrape import scrape
 from specconsole.remote.drive_sse import error_text, read
 
@@ -112,6 +114,7 @@ class Run:
         self.meter = Meter(str(unit)) if unit else None
         """Measures the energy of the unit's GPUs; None where the unit, or this machine, is not the server's."""
         self.looks = 0
+        self.filler = Filler(lambda body: tokens.count(self.target, body))
         self.nonce = "%x" % time.time_ns()
         self.model = ""
         self.salted = False
@@ -140,7 +143,7 @@ class Run:
         self.model = str(models[0].get("id", "")) if models else ""
         self.salted = rule.has_salt(version, self.path)
         self.ids = rule.has_token_ids(version)
-        self.ends = self.find_ends() if self.ids else None
+        self.ends = tokens.ends(self.target, self.model) if self.ids else None
         emit(
             "identity",
             v=VERSION,
@@ -153,21 +156,15 @@ class Run:
             error=self.target.hide(error),
         )
 
-    def find_ends(self) -> Optional[Set[int]]:
-        """The ids of the tokens that end an answer in this vocabulary; None where the server does not tokenize."""
-        ends: Set[int] = set()
-        for text in rule.ENDS:
-            asked = {"model": self.model, "prompt": text, "add_special_tokens": False}
-            try:
-                status, body = post(self.target, "/tokenize", json.dumps(asked).encode())
-                tokens = json.loads(body).get("tokens") if status == 200 else None
-            except (OSError, ValueError, AttributeError):
-                tokens = None
-            if not isinstance(tokens, list):
-                return None
-            if len(tokens) == 1:
-                ends.add(tokens[0])
-        return ends
+    def fill(self, requests: List[Dict[str, Any]]) -> None:
+        """Bring the requests that ask for it to their context length, before anything is measured."""
+        for request in requests:
+            if request.get("context") and not self.source.cancelled:
+                body = {"model": self.model, **request["body"]}
+                place = (request.get("slot") or (0, 0))[1]
+                request["body"] = self.filler.fill(body, int(request["context"]), place)
+        if self.filler.guessed:
+            emit("note", text="the server does not tokenize: context lengths are guesses, the answers' usage has them")
 
     def capture(self, request: Dict[str, Any]) -> Capture:
         """Make a request ready to send."""
@@ -227,8 +224,8 @@ class Run:
         batch.run(self.ticker, emit, lambda: self.source.cancelled)
         results = [self.result(capture) for capture in batch.begun]
         told = [(result["usage"] or {}).get("completion_tokens") for result in results]
-        tokens = [count for count in told if isinstance(count, int)]
-        after = self.take_scrape(at + sum(tokens) if at is not None and len(tokens) == len(told) else None)
+        counts = [count for count in told if isinstance(count, int)]
+        after = self.take_scrape(at + sum(counts) if at is not None and len(counts) == len(told) else None)
         idents = [capture.ident for capture in batch.begun]
         emit("window", requests=idents, before=before, after=after, energy=energy)
         for result in results:
@@ -357,6 +354,7 @@ def finish(run: Run, source: Input) -> int:
     if source.bad or not requests:
         run.failure = source.bad or "no requests were given"
     if not run.failure:
+        run.fill(requests)
         gc.collect()
         gc.freeze()
         gc.disable()  # a full collection is a pause of tens of milliseconds for every stream

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from specconsole import text
-from specconsole.bench import table
+from specconsole.bench import cell_table, table
 from specconsole.bench.book import Progress
 from specconsole.bench.check import Level, Remark, check
 from specconsole.bench.run import BenchRun
@@ -28,7 +28,7 @@ _BAR = 20
 def progress_row(progress: Progress, cells: int) -> Row:
     """One row: phase, requests done, what is under way."""
     run = progress.run
-    if run.why:
+    if run.why and progress.place is None:
         said, ink = _ENDS.get(run.why, (run.why, "warn"))
         detail = text.one_line(run.error)
         return fitting([(0, ((f" {said}", ink),)), (1, ((detail, "muted"),) if detail else ())], cells, "  ")
@@ -36,12 +36,54 @@ def progress_row(progress: Progress, cells: int) -> Row:
     active = ", ".join(f"{text.one_line(name, 24)} {count}" for name, count in list(progress.active.items())[:3])
     parts: list[tuple[int, Row]] = [
         (0, ((f" ▶ {progress.phase}", "busy"),)),
+        *_place(progress),
         (0, ((f"{progress.done}/{progress.total} requests", "text"),)),
         (1, bar(share, _BAR, "accent", "rule")),
         (2, ((f"{active} tokens", "muted"),) if active else ()),
         (3, ((text.one_line(progress.news), "muted"),) if progress.news else ()),
     ]
     return fitting(parts, cells, "  ")
+
+
+def _place(progress: Progress) -> list[tuple[int, Row]]:
+    """Which cell runs, and how long the rest takes."""
+    if len(progress.cells) < 2 or progress.place is None:
+        return []
+    spec = progress.cells[progress.place].spec
+    parts: list[tuple[int, Row]] = [
+        (0, ((f"cell {progress.place + 1}/{len(progress.cells)}", "text"),)),
+        (2, ((cell_table.said(spec), "muted"),)),
+    ]
+    if progress.left_s is not None:
+        low, high = (text.duration(seconds) for seconds in progress.left_s)
+        parts.append((1, ((f"{low} to {high} left", "muted"),)))
+    return parts
+
+
+def page_rows(progress: Progress, cells: int) -> list[Row]:
+    """The cells so far, where there are several, and below them the whole run that was looked at last."""
+    return [*_cells(progress, cells), *run_rows(progress.run, cells)]
+
+
+def _cells(progress: Progress, cells: int) -> Iterator[Row]:
+    if len(progress.cells) < 2:
+        return
+    for made in cell_table.tables(progress.cells):
+        yield ((f" {text.one_line(made.head[-1])}", "muted"),)
+        widths = [max(len(row[place]) for row in (made.header, *made.rows)) for place in range(len(made.header))]
+        gap = "  " if sum(widths) + 2 * len(widths) <= cells else " "
+        for number, words in enumerate((made.header, *made.rows)):
+            padded = (
+                word.rjust(size) if place in made.right else word.ljust(size)
+                for place, (word, size) in enumerate(zip(words, widths, strict=True))
+            )
+            yield ((f" {gap.join(padded)}".rstrip(), "title" if number == 0 else "text"),)
+        for note in made.notes:
+            yield from (((f" {line}", "warn"),) for line in _wrapped(note, cells - 2))
+        yield ()
+    for definition in cell_table.DEFINITIONS:
+        yield from (((f" {line}", "muted"),) for line in _wrapped(definition, cells - 2))
+    yield ()
 
 
 def run_rows(run: BenchRun, cells: int) -> list[Row]:

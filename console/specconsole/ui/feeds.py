@@ -6,6 +6,7 @@ import asyncio
 import importlib
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from specconsole.clock import Clock
@@ -186,20 +187,25 @@ class HostFeeds:
                 yield snapshot
 
     async def bench(self, unit: Unit, cancel: asyncio.Event) -> AsyncGenerator[Progress, None]:
-        """A benchmark of a unit with the prompts of the profile, or the five that ship."""
-        await _load("specconsole.experiment.unit_run")
-        from specconsole.bench.prompt import load
+        """The benchmark that the profile describes: one run, or a cell for each combination of what it varies."""
+        await _load("specconsole.experiment.unit_cells")
+        from specconsole.bench.grid import Axes, cells, refuse_random
+        from specconsole.bench.prompt import draw
         from specconsole.bench.spec import BenchSpec
-        from specconsole.experiment.unit_run import run_unit
+        from specconsole.experiment.unit_cells import run_cells
+        from specconsole.profile import BenchSet
 
-        prompts = self._profile.prompts if self._profile else "default"
-        spec = BenchSpec(prompts=load(prompts), prompt_set=prompts)
-        stream = run_unit(
-            self._host, unit, spec, profile=self._profile, environ=self._environ, memory=self._memory, cancel=cancel
-        )
+        wanted = self._profile.bench if self._profile else BenchSet()
+        prompts = draw(self._profile.prompts if self._profile else "default", wanted.sample)
+        base = BenchSpec(prompts.prompts, repeat=wanted.repeat, max_tokens=wanted.max_tokens)
+        specs = cells(Axes(wanted.concurrency, wanted.context, wanted.temperature), [prompts], base)
+        refuse_random(specs, speculates=unit.serving.speculation is not None, allowed=False)
+        known = (self._profile, self._environ, self._memory)
+        stream = run_cells(self._host, unit, specs, profile=known[0], environ=known[1], memory=known[2], cancel=cancel)
         async with aclosing(stream) as changes:
-            async for progress in changes:
-                yield progress
+            async for grid in changes:
+                if grid.progress is not None:
+                    yield replace(grid.progress, cells=grid.cells, place=grid.place, left_s=grid.left_s)
 
     async def doctor(self) -> AsyncGenerator[tuple[Check, ...], None]:
         """What works on this host and what does not; looked at once."""

@@ -15,18 +15,20 @@ from pathlib import Path
 from specconsole.bench import export, table
 from specconsole.bench.book import Progress
 from specconsole.bench.check import Level, check
-from specconsole.bench.prompt import load
+from specconsole.bench.grid import Axes, cells, listed, refuse_random, size
+from specconsole.bench.prompt import draw
 from specconsole.bench.run import BenchRun
 from specconsole.bench.spec import BenchSpec
 from specconsole.errors import NotRunning, SpecConsoleError, UsageError
+from specconsole.experiment.unit_cells import run_cells
 from specconsole.experiment.unit_run import run_unit
 from specconsole.history.memory import Memory
 from specconsole.host.base import Host
-from specconsole.profile import Profile
+from specconsole.profile import BenchSet, Profile
 from specconsole.service import choose, discover
-from specconsole.service.unit import Unit
+from specconsole.service.unit import Role, Unit
 from specconsole.text import clean, one_line
-from specconsole.verb import output
+from specconsole.verb import bench_cells, bench_self, output
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
 
 FAILED, LINK, INCONCLUSIVE, INTERRUPTED = 1, 4, 5, 130
@@ -37,18 +39,44 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Measure the unit that runs: TTFT, TPOT, step latency, tokens per step and acceptance, per prompt."
     )
-    parser.epilog = "Ctrl-C ends the run and keeps what was measured; a second one leaves at once."
+    parser.epilog = (
+        "Of prompts, temperature, concurrency and context a list may be given: each combination is a run of its own, kept as it ends, and"
+        " a row of one table. Ctrl-C ends the run and keeps what was measured; a second one leaves at once."
+    )
     add_host_arguments(parser)
     parser.add_argument("--unit", metavar="U", help="the unit to measure, where several run")
-    parser.add_argument("--prompts", default=None, metavar="SET", help="default, or a file of JSON lines")
-    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="requests for each prompt (3)")
-    parser.add_argument("--max-tokens", type=int, default=256, metavar="N", help="tokens of each answer (256)")
-    parser.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0 to 2 (0)")
-    parser.add_argument("--concurrency", type=int, default=1, metavar="N", help="streams at once (1)")
+    parser.add_argument(
+        "--prompts",
+        default=None,
+        metavar="SET,…",
+        help="default, random, or files: JSON lines, Spec-Bench, MT-Bench, ShareGPT",
+    )
+    parser.add_argument(
+        "--sample", type=int, metavar="N", help="draw so many prompts of each set, spread over its categories"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="what the sample is drawn with (0)")
+    parser.add_argument(
+        "--allow-random", action="store_true", help="measure speculation with random words all the same"
+    )
+    parser.add_argument("--repeat", type=int, metavar="N", help="requests for each prompt (3)")
+    parser.add_argument("--max-tokens", type=int, metavar="N", help="tokens of each answer (256)")
+    parser.add_argument("--temperature", metavar="T,…", help="0 to 2 (0)")
+    parser.add_argument("--concurrency", metavar="N,…", help="streams at once (1)")
+    parser.add_argument(
+        "--context",
+        metavar="N,…",
+        help="tokens that each prompt is brought to by text before it, as 8k,32k (0: as they are)",
+    )
     parser.add_argument("--warmup", default="auto", metavar="N", help="auto: until two rounds agree; or a number")
     parser.add_argument("--api", choices=("chat", "completions"), default="chat", help="how to ask (chat)")
     parser.add_argument("--model", metavar="NAME", help="the served model (the first that is listed)")
     parser.add_argument("--label", default="", metavar="TEXT", help="what to call this run in the history")
+    parser.add_argument(
+        "--selftest",
+        action="store_true",
+        help="measure the load generator itself on this host, at --concurrency and --step",
+    )
+    parser.add_argument("--step", type=float, metavar="MS", help="the step of a self-test (the profile's TPOT, or 10)")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="write the table as CSV")
     form.add_argument("--md", action="store_true", help="write the table as Markdown")
@@ -67,33 +95,51 @@ async def _run(args: argparse.Namespace) -> int:
     try:
         async with open_host(args) as host:
             said = profile_for(args, host)
-            spec = spec_of(args, said)
+            if args.selftest:
+                return await bench_self.run(args, host, said, memory)
+            specs = specs_of(args, said)
             unit = await chosen(host, said, args.unit)
+            speculates = unit.serving.role is Role.VARIANT
+            refuse_random(specs, speculates=speculates, allowed=args.allow_random)
+            known = {"profile": said, "environ": os.environ, "memory": memory}
             with stopping() as cancel:
-                found = await _followed(
-                    run_unit(host, unit, spec, profile=said, environ=os.environ, memory=memory, cancel=cancel)
-                )
-        return finish(args, found)
+                if len(specs) > 1:
+                    grid = await bench_cells.followed(run_cells(host, unit, specs, cancel=cancel, **known))
+                else:
+                    found = await _followed(run_unit(host, unit, specs[0], cancel=cancel, **known))
+        return bench_cells.finish(args, grid) if len(specs) > 1 else finish(args, found)
     finally:
         await memory.close()
 
 
-def spec_of(args: argparse.Namespace, said: Profile | None = None) -> BenchSpec:
-    """What is asked of the server. Raises UsageError."""
+def specs_of(args: argparse.Namespace, said: Profile | None = None) -> tuple[BenchSpec, ...]:
+    """What is asked of the server, cell by cell: by the arguments, else by the profile. Raises UsageError."""
     if args.warmup != "auto" and not args.warmup.isdigit():
         raise UsageError(f"--warmup {args.warmup}: give auto or a number of rounds.")
-    prompts = args.prompts or (said.prompts if said else "default")
-    return BenchSpec(
-        prompts=load(prompts),
-        repeat=args.repeat,
-        max_tokens=args.max_tokens,
-        temperature=args.temperature,
-        concurrency=args.concurrency,
+    if args.sample is not None and args.sample < 1:
+        raise UsageError(f"--sample {args.sample}: give 1 or more.")
+    wanted = said.bench if said else BenchSet()
+    names = args.prompts.split(",") if args.prompts else [said.prompts if said else "default"]
+    sample = args.sample if args.sample is not None else wanted.sample
+    sets = [draw(name.strip(), sample, args.seed) for name in dict.fromkeys(names)]
+    base = BenchSpec(
+        prompts=sets[0].prompts,
+        repeat=args.repeat if args.repeat is not None else wanted.repeat,
+        max_tokens=args.max_tokens if args.max_tokens is not None else wanted.max_tokens,
         warmup=None if args.warmup == "auto" else int(args.warmup),
         api=args.api,
         model=args.model,
-        prompt_set=prompts,
         label=args.label,
+    )
+    return cells(axes_of(args, wanted), sets, base)
+
+
+def axes_of(args: argparse.Namespace, wanted: BenchSet) -> Axes:
+    """What is varied: by the arguments, else by the profile. Raises UsageError."""
+    return Axes(
+        listed("--concurrency", args.concurrency, int) if args.concurrency else wanted.concurrency,
+        listed("--context", args.context, size) if args.context else wanted.context,
+        listed("--temperature", args.temperature, float) if args.temperature else wanted.temperature,
     )
 
 
@@ -126,7 +172,7 @@ def stopping() -> Iterator[asyncio.Event]:
 
 async def _followed(stream: AsyncGenerator[Progress, None]) -> BenchRun:
     """Tell progress on stderr and return the whole run."""
-    tell = _Teller(sys.stderr.isatty())
+    tell = Teller(sys.stderr.isatty())
     run: BenchRun | None = None
     async with aclosing(stream):
         async for progress in stream:
@@ -137,17 +183,22 @@ async def _followed(stream: AsyncGenerator[Progress, None]) -> BenchRun:
     return run
 
 
-class _Teller:
+class Teller:
     """Progress on stderr: news as lines, and on a terminal one more line that counts."""
 
     def __init__(self, live: bool) -> None:
         self.live = live
         self._shown = 0
 
+    def say(self, line: str) -> None:
+        """Write a line that stays."""
+        self._clear()
+        _say(line)
+
     def __call__(self, progress: Progress) -> None:
+        """Tell what is new, and count."""
         if progress.news:
-            self._clear()
-            _say(progress.news)
+            self.say(progress.news)
         if self.live and progress.phase != "ended":
             self._show(counting(progress))
 

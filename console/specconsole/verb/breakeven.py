@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Callable, Iterator
 
-from specconsole.bench.breakeven import Measured, drafter, predict
+from specconsole.bench.breakeven import Measured, drafter, experts, predict
 from specconsole.bench.sentence import moe, other_drafters, other_lengths, sentences
 from specconsole.errors import UsageError
 from specconsole.verb import output
@@ -48,7 +48,8 @@ def run(args: argparse.Namespace) -> int:
     lengths = listed("--other-k", args.other_k, whole(1, 64))
     chances = listed("--chance", args.chance, number(0, 1))
     if args.json:
-        output.write_json(facts(measured, base_s, lengths, chances))
+        touched = experts_touched(args, measured)
+        output.write_json({**facts(measured, base_s, lengths, chances), "experts_touched": touched})
     else:
         for line in said(args, measured, base_s, lengths, chances):
             output.write_text(line)
@@ -113,6 +114,15 @@ def facts(measured: Measured, base_s: float, lengths: list[int], chances: list[f
         "predictions": [found for k in lengths if (found := predict(measured, k))],
         "drafters": [{"chance": chance, "tau": drafter(measured, chance)} for chance in chances],
     }
+
+
+def experts_touched(args: argparse.Namespace, measured: Measured) -> dict[str, float] | None:
+    """Experts of a layer that a plain token and a verified step touch, the latter at most; None where they are not told."""
+    if not args.experts or measured.k is None:
+        return None
+    total, active = experts_of(args.experts)
+    touched = experts(total, active, measured.k + 1)
+    return {"total": total, "plain": active, "verified_at_most": touched, "factor_at_most": touched / active}
 
 
 def seconds(words: str) -> float:

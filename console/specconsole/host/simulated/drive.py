@@ -278,6 +278,7 @@ class _Run:
             streams=self.concurrency,
         )
         said.stream = stream
+        stream.fill(int(request.get("context") or 0))
         told = self.clock.now()
         steps = stream.steps()
         try:

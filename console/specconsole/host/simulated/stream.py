@@ -54,6 +54,10 @@ class Stream:
         self._tokens = 0
         self._prompt_tokens = self._pattern.prompt_tokens
 
+    def fill(self, tokens: int) -> None:
+        """Take the prompt for one of so many tokens, where it is shorter; the pace stays the script's."""
+        self._prompt_tokens = max(self._prompt_tokens, tokens)
+
     def chunks(self) -> Iterator[tuple[float, int, int]]:
         """Milliseconds since the request was sent, tokens and place in the pattern of each chunk.
 

@@ -10,7 +10,7 @@ from textual.reactive import var
 from specconsole.bench import table
 from specconsole.bench.book import Progress
 from specconsole.ui import keys
-from specconsole.ui.bench_rows import progress_row, run_rows
+from specconsole.ui.bench_rows import page_rows, progress_row
 from specconsole.ui.row import Row
 from specconsole.ui.screens.sheet import SheetScreen
 
@@ -37,7 +37,7 @@ class BenchScreen(SheetScreen, inherit_bindings=False):
 
     def page(self, cells: int) -> Sequence[Row]:
         """The tables so far."""
-        return run_rows(self.bench.run, cells) if self.bench else ()
+        return page_rows(self.bench, cells) if self.bench else ()
 
     def copied(self) -> str:
         """The run as Markdown."""
