@@ -101,12 +101,15 @@ async def _run(args: argparse.Namespace) -> int:
             unit = await chosen(host, said, args.unit)
             speculates = unit.serving.role is Role.VARIANT
             refuse_random(specs, speculates=speculates, allowed=args.allow_random)
-            known = {"profile": said, "environ": os.environ, "memory": memory}
             with stopping() as cancel:
                 if len(specs) > 1:
-                    grid = await bench_cells.followed(run_cells(host, unit, specs, cancel=cancel, **known))
+                    grid = await bench_cells.followed(
+                        run_cells(host, unit, specs, profile=said, environ=os.environ, memory=memory, cancel=cancel)
+                    )
                 else:
-                    found = await _followed(run_unit(host, unit, specs[0], cancel=cancel, **known))
+                    found = await _followed(
+                        run_unit(host, unit, specs[0], profile=said, environ=os.environ, memory=memory, cancel=cancel)
+                    )
         return bench_cells.finish(args, grid) if len(specs) > 1 else finish(args, found)
     finally:
         await memory.close()
