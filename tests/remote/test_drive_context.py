@@ -45,6 +45,8 @@ def test_without_a_tokenizer_lengths_are_guesses() -> None:
     filled = filler.fill(BODY, 3000, 0)
     assert filler.guessed
     assert 80 <= filled["messages"][0]["content"].count("\n") <= 120
+    long = {"messages": [{"role": "user", "content": "four" * 2000}]}
+    assert Filler(lambda _: None).fill(long, 2000, 0) == long, "its own length counts"
 
 
 def test_entries_do_not_repeat_and_are_the_same_everywhere() -> None:

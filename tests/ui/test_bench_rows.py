@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from specconsole.bench.book import Progress
 from specconsole.bench.cell_table import Cell
@@ -19,7 +20,7 @@ def shown(row: Row) -> str:
     return "".join(text for text, _ in row)
 
 
-def progress(**changes: object) -> Progress:
+def progress(**changes: Any) -> Progress:
     cells = (Cell(RUN.spec, RUN), Cell(WIDE), Cell(replace(WIDE, context=9000), refused="it is too long"))
     made_ = Progress(replace(RUN, why=""), "measuring", 1, 4, cells=cells, place=1, left_s=(60.0, 120.0))
     return replace(made_, **changes)

@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.bench.test_execute import line
 from tests.fakes import FakeHost
-from tests.verb.test_bench import GOOD, call, host, line
+from tests.verb.test_bench import GOOD, call, host
 
 from specconsole.bench.grid import Room
 from specconsole.bench.run import BenchRun

@@ -15,6 +15,8 @@ INTRO = "Below are entries of a station's log. They have nothing to do with the 
 OUTRO = "\nThe task, without regard to the log:\n\n"
 ENTRY_TOKENS = 30.0
 """About what an entry has in common vocabularies: where the search begins, and all there is without a tokenizer."""
+LETTERS = 4
+"""Of a token, about, where nobody counts them."""
 CLOSE = 0.01
 MOST_TRIES = 6
 
@@ -72,7 +74,7 @@ class Filler:
         bare = self._count(body)
         if bare is None:
             self.guessed = True
-            return whole(seed, int(tokens / ENTRY_TOKENS))
+            return whole(seed, int((tokens - len(_said(body)) / LETTERS) / ENTRY_TOKENS))
         if bare >= tokens:
             return ""
         entries, best, apart = max(int((tokens - bare) / ENTRY_TOKENS), 1), "", float("inf")
@@ -88,6 +90,13 @@ class Filler:
             each = (found - bare) / entries
             entries = max(entries + round((tokens - found) / each), 1)
         return best
+
+
+def _said(body: Dict[str, Any]) -> str:
+    """The text of a body's prompt."""
+    if isinstance(body.get("prompt"), str):
+        return str(body["prompt"])
+    return "".join(str(message.get("content") or "") for message in body.get("messages", []))
 
 
 def whole(seed: int, entries: int) -> str:
