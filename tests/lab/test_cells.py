@@ -36,7 +36,7 @@ def test_cells_are_measured_one_after_the_other(host: LabHost, tmp_path: Path) -
     ]
     assert all(cell["why"] == "finished" for cell in told["cells"])
     assert all(run["results"] and not any(one["error"] for one in run["results"]) for run in told["runs"])
-    assert told["cells"][2]["prompt_tokens"] > 3 * told["cells"][0]["prompt_tokens"]
+    assert told["cells"][2]["prompt_tokens"] > 2 * told["cells"][0]["prompt_tokens"]
 
 
 def test_the_self_test_measures_the_load_generator_there(host: LabHost, tmp_path: Path) -> None:
