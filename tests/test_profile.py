@@ -191,10 +191,22 @@ def test_a_line_is_found_in_every_way_to_write_a_key() -> None:
 
 def test_the_smallest_profile_shows_all_there_is_to_say(tmp_path: Path) -> None:
     shipped = resources.find("profiles")["minimal"].read_text()
-    for word in ("description", "hosts", "api_key", "expect", "bench", "prompts", "name", "manager", "role", "port"):
+    for word in (
+        "description",
+        "hosts",
+        "api_key",
+        "expect",
+        "bench",
+        "prompts",
+        "name",
+        "manager",
+        "role",
+        "port",
+        "speculative",
+    ):
         assert re.search(rf"^(# )?\[?{word}", shipped, re.MULTILINE), f"{word} is not shown"
     # With every comment that is a setting taken in, it is still a profile.
-    whole = re.sub(r"^# (?=[\[a-z_]+\]?( =|$))", "", shipped, flags=re.MULTILINE).replace('env = "VLLM_API_KEY"\n', "")
+    whole = re.sub(r"^# (?=[\[a-z_.]+\]?( =|$))", "", shipped, flags=re.MULTILINE).replace('env = "VLLM_API_KEY"\n', "")
     (tmp_path / "whole.toml").write_text(whole)
     found = profile.load(tmp_path / "whole.toml")
     assert found.description
@@ -203,6 +215,7 @@ def test_the_smallest_profile_shows_all_there_is_to_say(tmp_path: Path) -> None:
     assert found.expect.load_minutes
     assert found.prompts != "default"
     assert found.units[0].port
+    assert found.units[1].speculative["method"] == "ngram"
 
 
 @pytest.mark.parametrize(
