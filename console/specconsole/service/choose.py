@@ -1,15 +1,16 @@
-"""Which unit is meant: by its name, its label, or because only one can be meant."""
+"""Which unit is meant: by its name, its label, what a screen calls it, or because only one can be meant."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from specconsole.errors import NotRunning, UsageError
+from specconsole.service.label import stem
 from specconsole.service.unit import Unit
 
 
 def named(units: Sequence[Unit], wanted: str) -> Unit:
-    """The unit of that name (with or without .service), key or label.
+    """The unit of that name (with or without .service, with or without vllm-), key or label.
 
     Raises:
         NotRunning: there is none.
@@ -17,6 +18,7 @@ def named(units: Sequence[Unit], wanted: str) -> Unit:
     """
     found = [unit for unit in units if wanted in (unit.key, unit.name, unit.name.removesuffix(".service"))]
     found = found or [unit for unit in units if wanted == unit.label]
+    found = found or [unit for unit in units if wanted == stem(unit)]
     if len(found) > 1:
         raise UsageError(f"{wanted} names {len(found)} units.", hint=f"Say which: {_listed(found)}.")
     if not found:
