@@ -43,7 +43,7 @@ def test_one_is_written_from_what_is_found(tmp_path: Path, capsys: pytest.Captur
         ("baseline", "vllm-kimi-k25-int4.service", "baseline"),
         ("ngram", "vllm-kimi-k25-int4-ngram.service", "variant"),
     ]
-    assert found["hosts"] == ["demo:normal", "gpu-1"]
+    assert found["hosts"] == ["demo:normal", "demo-normal"]
     assert (found["expect"]["model"], found["expect"]["tensor_parallel"]) == ("Kimi-K2.5", 8)
     text = path.read_text()
     assert "# [api_key]" in text
@@ -60,6 +60,6 @@ def test_one_is_printed_and_lies_where_it_is_found(
     assert cli.main(["profile", "init", "demo:normal", "-o", "-"]) == 0
     assert "[units.ngram]" in capsys.readouterr().out
     assert cli.main(["profile", "init", "demo:normal", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["path"] == str(tmp_path / "specconsole/profiles/gpu-1.toml")
-    assert cli.main(["profile", "show", "gpu-1"]) == 0
+    assert json.loads(capsys.readouterr().out)["path"] == str(tmp_path / "specconsole/profiles/demo-normal.toml")
+    assert cli.main(["profile", "show", "demo-normal"]) == 0
     assert cli.main(["profile", "init"]) == 2
