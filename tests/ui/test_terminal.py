@@ -24,7 +24,7 @@ DEADLINE_S = 60.0
 class Terminal:
     """A terminal of 100x30 with the demo on it."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, own: bool = True) -> None:
         self.master, self.slave = pty.openpty()
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
         self.before = termios.tcgetattr(self.slave)
@@ -37,7 +37,7 @@ class Terminal:
             stderr=self.slave,
             env=environment,
             start_new_session=True,
-            preexec_fn=_own_terminal,
+            preexec_fn=_own_terminal if own else None,
         )
 
     def read_until(self, wanted: bytes) -> None:
@@ -80,8 +80,8 @@ def _own_terminal() -> None:
 def terminal() -> Iterator[Callable[..., Terminal]]:
     made: list[Terminal] = []
 
-    def open_terminal(*arguments: str) -> Terminal:
-        made.append(Terminal(*arguments))
+    def open_terminal(*arguments: str, own: bool = True) -> Terminal:
+        made.append(Terminal(*arguments, own=own))
         return made[-1]
 
     yield open_terminal
@@ -123,6 +123,13 @@ def test_a_closed_window_ends_the_program(terminal: Callable[..., Terminal]) -> 
     one.read_until(b"GPUs")
     one.hang_up()
     assert one.process.wait(DEADLINE_S) is not None
+
+
+def test_a_terminal_that_vanishes_without_a_signal_ends_the_program_too(terminal: Callable[..., Terminal]) -> None:
+    one = terminal(own=False)
+    one.read_until(b"GPUs")
+    one.hang_up()
+    assert one.process.wait(DEADLINE_S) == 0
 
 
 @pytest.mark.parametrize(("arguments", "taken"), [((), True), (("--no-mouse",), False)])

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from textual.binding import Binding
 from textual.dom import DOMNode
+from textual.driver import Driver
 from textual.filter import LineFilter
 
 from specconsole.clock import Clock
@@ -35,6 +36,7 @@ from specconsole.ui.screens.live import LiveScreen
 from specconsole.ui.screens.load import LoadScreen
 from specconsole.ui.screens.log import LogScreen
 from specconsole.ui.screens.swap import SwapScreen
+from specconsole.ui.terminal import lasting
 from specconsole.ui.widgets.gpus import GpuChosen
 from specconsole.ui.widgets.header import READ_WRITE
 from specconsole.ui.widgets.units import Chosen
@@ -141,6 +143,10 @@ class SpecConsole(RememberApp):
     def on_chosen(self, message: Chosen) -> None:
         """A unit was chosen in the units pane."""
         self.select(message.key)
+
+    def get_driver_class(self) -> type[Driver]:
+        """The driver of this platform, on a terminal that may go away."""
+        return lasting(super().get_driver_class())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Nothing that changes a read-only host is offered, and no retry where the link stands."""
