@@ -10,10 +10,11 @@ import json
 import os
 from typing import Any, Dict, List, Optional
 
-from specconsole.remote.swap_begin import unit_now
+from specconsole.remote.swap_begin import KIND
 from specconsole.remote.swap_post import known
 from specconsole.remote.swap_record import PATH, RUN, read, stories
 from specconsole.remote.swap_world import World
+from specconsole.remote.transient import unit_now
 
 TICK_S = 0.25
 UNIT_S = 2.0
@@ -35,7 +36,7 @@ def follow(arguments: Dict[str, Any], world: World) -> int:
 
 
 def _latest(path: str, count: int, world: World) -> int:
-    ident, active = unit_now(world.call)
+    ident, active = unit_now(KIND, world.call)
     world.tell(unit=active, id=ident if active else None, boot=world.boot_id())
     try:
         found = read(path, ground=world)
@@ -70,7 +71,7 @@ def _follow(path: str, ident: str, first: int, world: World) -> int:
         moment = _moment(ident, moment, world)
         if world.monotonic() - asked >= UNIT_S:
             asked = world.monotonic()
-            loaded, active = unit_now(world.call)
+            loaded, active = unit_now(KIND, world.call)
             lives = active and loaded == ident
             world.tell(unit=lives, id=ident, boot=world.boot_id())
             more = now != [world.size(mirror), world.size(path)] or _more(path, mirror, ident, told, world)

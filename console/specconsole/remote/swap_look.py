@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
-from specconsole.remote.swap_begin import running
+from specconsole.remote.swap_begin import KIND
 from specconsole.remote.swap_process import Process
 from specconsole.remote.swap_record import HOME, floors
 from specconsole.remote.swap_unit import Ref, SystemctlFailed, Systemd
 from specconsole.remote.swap_world import World
+from specconsole.remote.transient import running
 
 
 def main(arguments: Dict[str, Any]) -> int:
@@ -31,7 +32,7 @@ def look(arguments: Dict[str, Any], world: World) -> int:
         floors=floors(ground=world),
         shm_free=world.shm_space()[1],
         record_free=world.free(HOME),
-        running=running(world.call),
+        running=running(KIND, world.call),
     )
     return 0
 
