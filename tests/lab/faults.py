@@ -17,6 +17,7 @@ from typing import Any
 
 from specconsole.clock import SystemClock
 from specconsole.host.base import LinkKind
+from specconsole.host.errand import new_id
 from specconsole.remote.swap_record import Story, events, stories
 from specconsole.remote.swap_rule import BACK
 from specconsole.service import choose, prepare, swap
@@ -142,7 +143,7 @@ async def planned(console: Any, **choices: Any) -> Plan:
     """Plan the swap from baseline to n-gram."""
     units = await discover(console)
     target = choose.named(units, NGRAM)
-    return await prepare.plan(console, units, target, "swap", swap.new_id(), choices=Choices(drain_s=1, **choices))
+    return await prepare.plan(console, units, target, "swap", new_id(), choices=Choices(drain_s=1, **choices))
 
 
 async def told(console: Any, ident: str) -> SwapView:

@@ -11,6 +11,7 @@ from typing import Any
 
 from specconsole.errors import CommandFailed, DeadlineExceeded, NotPermitted, UsageError
 from specconsole.host.base import Host, HostFacts, Program
+from specconsole.host.errand import told
 from specconsole.profile import Profile
 from specconsole.service import (
     account,
@@ -30,7 +31,6 @@ from specconsole.service.derived import Baseline
 from specconsole.service.finding import Finding, refused
 from specconsole.service.placing import Surroundings, Unplaced
 from specconsole.service.plan import is_rival
-from specconsole.service.prepare import told
 from specconsole.service.systemd import Block, Manager
 from specconsole.service.unit import Unit
 from specconsole.stream import within

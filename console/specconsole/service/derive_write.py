@@ -12,12 +12,12 @@ from typing import Any
 
 from specconsole.errors import CommandFailed, DeadlineExceeded, NotPermitted, SpecConsoleError
 from specconsole.host.base import Host, Program
+from specconsole.host.errand import told
 from specconsole.logs import redact
 from specconsole.profile import Profile
 from specconsole.service import choose, derived, discover, files, source, systemd
 from specconsole.service.derive import Derivation, digest, owner
 from specconsole.service.derived import Mark
-from specconsole.service.prepare import told
 from specconsole.service.systemd import Manager
 from specconsole.service.unit import Unit
 from specconsole.stream import within

@@ -12,10 +12,10 @@ from typing import Any
 
 from specconsole.errors import CommandFailed, NotPermitted
 from specconsole.host.base import Host, Program
+from specconsole.host.errand import told
 from specconsole.service import account, files, unitfile
 from specconsole.service.finding import Finding
 from specconsole.service.lint import Subject
-from specconsole.service.prepare import told
 from specconsole.service.systemd import Manager
 from specconsole.text import one_line
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from specconsole.errors import CommandFailed, DeadlineExceeded
 from specconsole.host.base import Host, Program
+from specconsole.host.errand import told as answers
 from specconsole.service import checkpoint, discover, method, version
 from specconsole.service.checkpoint import Checkpoint
 from specconsole.service.launch import Files, Launch
 from specconsole.service.method import Facts, Neighbour
 from specconsole.service.plan import same_place
-from specconsole.service.prepare import told as answers
 from specconsole.service.source import Source
 from specconsole.service.unit import Unit
 from specconsole.stream import within

@@ -6,24 +6,23 @@ Reads only. What cannot be read is said in the plan as not known.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
 from specconsole.engine.client import EngineClient, NoAnswer, Refused, Rejected
 from specconsole.engine.key import ApiKey
-from specconsole.errors import CommandFailed, DeadlineExceeded, LinkLost
+from specconsole.errors import CommandFailed, DeadlineExceeded
 from specconsole.history.memory import Memory
 from specconsole.host.base import Host, Program
+from specconsole.host.errand import told
 from specconsole.remote.swap_shm import SHM
 from specconsole.service import account, systemd
 from specconsole.service.finding import Finding
 from specconsole.service.plan import Choices, Holder, Plan, Sides, sides, unit_json
 from specconsole.service.systemd import Block, Manager, user_manager
 from specconsole.service.unit import Unit
-from specconsole.stream import whole_lines, within
+from specconsole.stream import within
 from specconsole.text import bytes_binary, one_line
 
 LOOK_S = 30.0
@@ -68,11 +67,11 @@ async def plan(
     choices = choices or Choices()
     facts = await host.up()
     chosen = sides(units, target, action, choices.return_to)
-    users = await _users(host, units)
+    owners = await users(host, units)
     seen, requests, settings = await asyncio.gather(
-        look(host, [unit_json(unit, users) for unit in chosen.stops]),
+        look(host, [unit_json(unit, owners) for unit in chosen.stops]),
         in_flight(host, chosen.stops, api_key),
-        _settings(host, target, users),
+        _settings(host, target, owners),
     )
     own = {unit.name for unit in chosen.stops}
     back = chosen.back_to
@@ -85,13 +84,13 @@ async def plan(
         choices=choices,
         boot=seen.boot or facts.boot_id,
         requests=requests,
-        loads_s=await _loads(memory, facts.hostname, target),
-        back_loads_s=await _loads(memory, facts.hostname, back) if back else (),
+        loads_s=await loads(memory, facts.hostname, target),
+        back_loads_s=await loads(memory, facts.hostname, back) if back else (),
         holders=None if seen.gpus is None else holders(seen, own),
         orphans=tuple((int(one["pid"]), int(one["start"])) for one in seen.strays if one["unit"] not in own),
         remarks=remarks(findings, seen, action),
         blockers=blockers(host, target, settings, seen, action, chosen),
-        users=users,
+        users=owners,
     )
 
 
@@ -106,22 +105,6 @@ async def look(host: Host, stops: Sequence[Mapping[str, Any]] = ()) -> Look:
         return Look()
     seen = said[0] if said else {}
     return Look(**{name: value for name, value in seen.items() if name in Look.__dataclass_fields__})
-
-
-async def told(host: Host, program: Program, stdin: bytes = b"") -> list[dict[str, Any]]:
-    """What a short program prints, a JSON object a line; [] where the host does not run it. Raises as `Host.process`."""
-    found: list[dict[str, Any]] = []
-    async with host.process(program) as process, aclosing(process.read()) as chunks:
-        if stdin:
-            await process.write(stdin)
-        await process.close_input()
-        async with aclosing(whole_lines(chunks)) as batches:
-            async for lines in batches:
-                found += [json.loads(line) for line in lines]
-        end = await process.wait()
-    if end.status is None:
-        raise LinkLost(f"The link to {host.name} broke.")
-    return found if end.status == 0 else []
 
 
 async def in_flight(host: Host, units: Sequence[Unit], api_key: ApiKey | None = None) -> int | None:
@@ -159,13 +142,14 @@ def manager_of(unit: Unit, users: Mapping[str, tuple[int, int]]) -> Manager:
     return user_manager(name, uid, gid, f"/home/{name}", as_root=True)
 
 
-async def _users(host: Host, units: Sequence[Unit]) -> dict[str, tuple[int, int]]:
+async def users(host: Host, units: Sequence[Unit]) -> dict[str, tuple[int, int]]:
+    """uid and gid of the owners of user managers, by name. Raises LinkLost."""
     names = {unit.manager.removeprefix("user:") for unit in units if unit.manager != "system"}
     known = await account.accounts(host, names)
     return {name: (known[name].uid, known[name].gid) for name in names if name in known}
 
 
-async def _loads(memory: Memory | None, host: str, unit: Unit) -> tuple[float, ...]:
+async def loads(memory: Memory | None, host: str, unit: Unit) -> tuple[float, ...]:
     """Seconds from start to ready of earlier loads, newest first."""
     if memory is None:
         return ()

@@ -7,7 +7,6 @@ same record from its first line.
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -18,12 +17,12 @@ from specconsole.engine.key import ApiKey
 from specconsole.errors import CommandFailed, HostError, LinkLost, NotPermitted, SpecConsoleError
 from specconsole.history.entry import Swap
 from specconsole.host.base import Host, Program
+from specconsole.host.errand import told
 from specconsole.load.diagnosis import Diagnosis
 from specconsole.remote import swap_rule
 from specconsole.remote.swap_record import Event, Step, Story, fold, stories
 from specconsole.service.autopsy import why_failed
 from specconsole.service.plan import Plan
-from specconsole.service.prepare import told
 from specconsole.stream import whole_lines
 from specconsole.text import one_line
 
@@ -65,11 +64,6 @@ class SwapView:
     def interrupted(self) -> bool:
         """Nobody goes on with it: the host was rebooted, or runner and ExecStopPost were both ended."""
         return self.over and self.story.outcome is None
-
-
-def new_id() -> str:
-    """A name for a swap that no other one has."""
-    return secrets.token_hex(6)
 
 
 async def begin(host: Host, plan: Plan, api_key: ApiKey | None = None) -> str:

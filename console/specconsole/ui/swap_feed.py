@@ -66,7 +66,8 @@ class HostSwaps:
 
     async def plan(self, unit: Unit, action: str) -> Prepared:
         """What swap, start, stop or restart of that unit would do now; the units are read anew."""
-        from specconsole.service import choose, inspection, prepare, swap
+        from specconsole.host.errand import new_id
+        from specconsole.service import choose, inspection, prepare
         from specconsole.service.discover import discover
         from specconsole.service.plan import of_profile
         from specconsole.service.secret import api_key
@@ -79,7 +80,7 @@ class HostSwaps:
             units,
             target,
             action,
-            swap.new_id(),
+            new_id(),
             choices=of_profile(self._profile),
             memory=self._memory,
             api_key=key,

@@ -145,7 +145,8 @@ class Session:
 
     async def plan(self, action: str, unit: str | None) -> tuple[Plan, ApiKey | None]:
         """Look at the host and make the plan. Raises NotRunning, UsageError."""
-        from specconsole.service import choose, inspection, prepare, swap
+        from specconsole.host.errand import new_id
+        from specconsole.service import choose, inspection, prepare
         from specconsole.service.discover import discover
         from specconsole.service.secret import api_key
 
@@ -157,7 +158,7 @@ class Session:
             units,
             target,
             action,
-            swap.new_id(),
+            new_id(),
             choices=choices_of(self.args, self.profile),
             memory=self.memory,
             api_key=key,

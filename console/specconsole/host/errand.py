@@ -1,0 +1,33 @@
+"""A short program on the host: asked once, answered in lines of JSON."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from contextlib import aclosing
+from typing import Any
+
+from specconsole.errors import LinkLost
+from specconsole.host.base import Host, Program
+from specconsole.stream import whole_lines
+
+
+def new_id() -> str:
+    """A name that nothing else on any host has: of a swap, a run, an experiment."""
+    return secrets.token_hex(6)
+
+
+async def told(host: Host, program: Program, stdin: bytes = b"") -> list[dict[str, Any]]:
+    """What a short program prints, a JSON object a line; [] where the host does not run it. Raises as `Host.process`."""
+    found: list[dict[str, Any]] = []
+    async with host.process(program) as process, aclosing(process.read()) as chunks:
+        if stdin:
+            await process.write(stdin)
+        await process.close_input()
+        async with aclosing(whole_lines(chunks)) as batches:
+            async for lines in batches:
+                found += [json.loads(line) for line in lines]
+        end = await process.wait()
+    if end.status is None:
+        raise LinkLost(f"The link to {host.name} broke.")
+    return found if end.status == 0 else []
