@@ -214,6 +214,10 @@ class FakeHost:
     # -- host.base.Host --
 
     @property
+    def read_only_asked(self) -> bool:
+        return self.read_only
+
+    @property
     def link(self) -> Link:
         return self._link.value
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from specconsole.remote import drive, drive_rule
+from specconsole.remote.drive_input import Input
 from specconsole.remote.drive_scrape import generated, keep
 from tests.bench.driven import drive as run_drive
 from tests.bench.driven import request
@@ -20,7 +21,7 @@ class Scripted(drive.Run):
 
     def __init__(self, tpots: list[float | None], **arguments: Any) -> None:
         self.tpots = tpots
-        source = drive.Input.__new__(drive.Input)
+        source = Input.__new__(Input)
         source.key, source.requests, source.cancelled = "", [request()["request"]], False
         super().__init__(arguments, source)
 
@@ -212,7 +213,7 @@ def test_energy_is_looked_at_around_each_window_and_its_absence_is_said(monkeypa
     said: list[dict[str, Any]] = []
     monkeypatch.setattr(drive, "emit", lambda event, **values: said.append({"event": event, **values}))
     with ScriptedServer([reply((1, 1))]) as server:
-        source = drive.Input.__new__(drive.Input)
+        source = Input.__new__(Input)
         source.key, source.cancelled = "", False
         source.requests = [request(repeat=turn)["request"] for turn in range(2)]
         run = drive.Run({"endpoint": server.endpoint, "warmup": 1, "unit": "vllm.service"}, source)

@@ -24,6 +24,7 @@ from specconsole.errors import SpecConsoleError
 from specconsole.gpu.sample import Fleet, Gpu, Vitals
 from specconsole.history.entry import Load, Run, Swap
 from specconsole.host.base import Endpoint, Link
+from specconsole.host.carried import Carried
 from specconsole.load.timeline import LoadTimeline
 from specconsole.logs.record import Kind, Level, LogRecord
 from specconsole.service.derive import Derivation
@@ -300,6 +301,9 @@ class PlayedFeeds:
         self.swaps = PlayedSwaps(self)
         self.derives = PlayedDerives()
         self.past = PlayedHistory()
+        self.lies: Carried | None = None
+        """A benchmark that the host carries."""
+        self.joined = ""
 
     def put(self, name: str, item: Any) -> None:
         self.queues.setdefault(name, asyncio.Queue()).put_nowait(item)
@@ -327,6 +331,14 @@ class PlayedFeeds:
 
     def log(self, unit: Unit) -> AsyncGenerator[list[LogRecord], None]:
         return self._play("log" if unit.name == NGRAM else f"log {unit.name}")
+
+    async def carried(self) -> Carried | None:
+        return self.lies
+
+    def join(self, ident: str, cancel: asyncio.Event) -> AsyncGenerator[Progress, None]:
+        self.joined = ident
+        self.cancels.append(cancel)
+        return self._play("bench")
 
     def bench(self, unit: Unit, cancel: asyncio.Event) -> AsyncGenerator[Progress, None]:
         self.cancels.append(cancel)

@@ -14,6 +14,7 @@ from specconsole.bench.stats import Result
 from specconsole.engine.health import Health
 from specconsole.errors import CommandFailed
 from specconsole.host.base import LinkKind
+from specconsole.host.carried import Carried
 from specconsole.load.timeline import Stage
 from specconsole.logs.record import Kind
 from specconsole.ui.screens.bench import BenchScreen
@@ -142,6 +143,20 @@ async def test_b_measures_and_the_tables_fill_in(scene: Scene) -> None:
         assert isinstance(scene.app.screen, DashboardScreen)
         await scene.press(pilot, "3")
         assert isinstance(scene.app.screen, BenchScreen)
+
+
+async def test_a_run_that_the_host_carries_is_picked_up_on_connecting(make_scene: Callable[..., Scene]) -> None:
+    scene = make_scene()
+    scene.feeds.lies = Carried("abc", unit="a.service", running=True)
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await start(scene, pilot)
+        assert scene.feeds.joined == "abc"
+        assert scene.app.measuring
+        scene.feeds.put("bench", progress(replace(RUN, results=(RESULT,)), 1))
+        await scene.press(pilot, "3")
+        assert "3.000" in text(scene)
+        await scene.press(pilot, "x")
+        assert scene.feeds.cancels[0].is_set()
 
 
 async def test_requests_of_others_are_asked_about_and_no_is_the_default(scene: Scene) -> None:

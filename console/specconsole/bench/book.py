@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from specconsole.bench.acceptance import POSITIONS
@@ -12,6 +12,7 @@ from specconsole.bench.run import BenchRun, Health, Identity, ScrapeText, Window
 from specconsole.bench.spec import BenchSpec
 from specconsole.bench.stats import Result
 from specconsole.host.base import Exit
+from specconsole.logs.source import Source
 from specconsole.remote.drive_rule import version_of
 from specconsole.text import one_line
 
@@ -47,9 +48,16 @@ class Book:
     """Takes the load generator's lines and keeps the run so far."""
 
     def __init__(
-        self, spec: BenchSpec, identity: Identity, number: int, *, tunnel: bool = False, ahead_s: float = 0.0
+        self,
+        spec: BenchSpec,
+        identity: Identity,
+        number: int,
+        *,
+        tunnel: bool = False,
+        ahead_s: float = 0.0,
+        ident: str = "",
     ) -> None:
-        self.run = BenchRun(spec, identity, number=number, tunnel=tunnel)
+        self.run = BenchRun(spec, identity, number=number, tunnel=tunnel, id=ident)
         self.broken = ""
         """Why the link to the host broke while the load generator ran here."""
         self._ahead_s = ahead_s
@@ -65,6 +73,19 @@ class Book:
         handler = getattr(self, f"_on_{line.get('event')}", None)
         return handler(line) if handler else None
 
+    def about(self, source: Source | None = None) -> dict[str, Any]:
+        """What another console needs to read the run's lines: what was asked of whom, and whose log tells of it."""
+        return {
+            "spec": self.run.spec.to_json(),
+            "identity": asdict(self.run.identity),
+            "number": self.run.number,
+            "source": asdict(source) if source else None,
+        }
+
+    def directly(self, why: str) -> None:
+        """The load generator is driven over the link, since the host cannot carry it."""
+        self.run = replace(self.run, id="", direct=why)
+
     def close(self, exit_: Exit) -> None:
         """The program ended; without a last line of its own it failed."""
         self.phase = "ended"
@@ -75,6 +96,13 @@ class Book:
             complaint = exit_.stderr.decode(errors="replace").strip().splitlines()
             text = complaint[-1] if complaint else f"status {exit_.status}"
             self.run = replace(self.run, why="failed", error=f"The load generator ended early: {one_line(text, 300)}")
+
+    def gone(self, reason: str) -> None:
+        """Nothing more comes of a run that was the host's, and it did not say why itself."""
+        self.phase = "ended"
+        self.active.clear()
+        if not self.run.why:
+            self.run = replace(self.run, why="failed", error=reason)
 
     def lost(self, reason: str) -> None:
         """The link broke while it ran."""

@@ -277,6 +277,9 @@ def _client(run: BenchRun) -> Iterable[Remark]:
     if run.tunnel:
         text = "Stamped on this machine, through the tunnel, since the host has no Python: TTFT holds the network's delay, steps its jitter."
         yield Remark(Level.WEAK, "tunnel", text)
+    if run.direct:
+        text = f"Driven over the link, not by a unit of the host ({run.direct}): a broken link ends such a run."
+        yield Remark(Level.FACT, "direct", text)
     if health.bunched is not None and health.bunched > BUNCHED:
         text = f"{health.bunched * 100:.0f} % of the chunks came bunched: single steps cannot be trusted; TPOT can."
         yield Remark(Level.WEAK, "bunched", text)

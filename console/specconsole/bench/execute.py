@@ -1,6 +1,7 @@
 """Runs a benchmark on a host: the load generator there, its lines here, a run that grows until it ends.
 
-Prompts and the API key travel on standard input. When the link breaks, or when asked to stop, what was measured is kept.
+Prompts and the API key travel on standard input. The host carries the run where it can (`hosted.py`): then the link may
+break. Where it cannot, what was measured until the link broke is kept. When asked to stop, too.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
+from specconsole.bench import hosted
 from specconsole.bench.book import Book, Progress
 from specconsole.bench.run import Identity
 from specconsole.bench.spec import BenchSpec
 from specconsole.errors import LinkLost
 from specconsole.host.base import Endpoint, Host, LinkKind, Process, Program
+from specconsole.host.errand import new_id
 from specconsole.host.tunnel import brought_here
+from specconsole.logs.source import Source
 from specconsole.stream import whole_lines
 
 CANCEL = b'{"cancel": true}\n'
@@ -31,22 +35,37 @@ async def execute(
     identity: Identity | None = None,
     number: int = 0,
     cancel: asyncio.Event | None = None,
+    source: Source | None = None,
 ) -> AsyncGenerator[Progress, None]:
     """Measure a server on the host; yields on every change and last the whole run, with `why` set.
 
-    Where the host has no Python the load generator runs here, through the tunnel, and the run says so.
+    The host carries the run, so that it outlives the link and us; where it has no rights or no systemd for that the load
+    generator is driven over the link, and where it has no Python it runs here, through the tunnel: the run says so.
+    `source`: the log of the unit, for whoever picks the run up.
 
     Raises:
-        LinkLost: the link was down from the start; once it runs, a lost link ends the run with what arrived.
+        BenchRunning: another run goes on on this host.
+        LinkLost: the link was down from the start; a run that is driven over the link ends with what arrived.
     """
     tunnel = host.facts is not None and host.facts.python is None
-    book = Book(spec, identity or Identity(), number, tunnel=tunnel, ahead_s=_ahead_s(host) if tunnel else 0.0)
     unit = identity.unit if identity else ""
+    ahead_s = _ahead_s(host) if tunnel else 0.0
+    book = Book(spec, identity or Identity(), number, tunnel=tunnel, ahead_s=ahead_s, ident="" if tunnel else new_id())
+    if not tunnel:
+        arguments, ident = arguments_of(endpoint, spec, number, unit), book.run.id
+        why = await hosted.begin(host, ident, arguments, messages(spec, api_key), book, source)
+        if not why:
+            yield book.progress("The host carries the run from here on: it outlives the link and this console")
+            async with aclosing(hosted.follow(host, ident, book, cancel)) as followed:
+                async for progress in followed:
+                    yield progress
+            return
+        book.directly(why)
     async with _driver(host, endpoint, spec, number, unit, tunnel=tunnel) as process:
         watching = [asyncio.create_task(_stop(process, cancel))] if cancel else []
         watching += [asyncio.create_task(_mind_link(host, process, book))] if tunnel else []
         try:
-            await process.write(_input(spec, api_key))
+            await process.write(b"".join(messages(spec, api_key)))
             yield book.progress("Starting the load generator")
             reader = process.read()
             try:
@@ -81,7 +100,8 @@ async def _driver(
             yield process
 
 
-def _program(endpoint: Endpoint, spec: BenchSpec, number: int, unit: str = "") -> Program:
+def arguments_of(endpoint: Endpoint, spec: BenchSpec, number: int, unit: str = "") -> dict[str, Any]:
+    """What the load generator is told beside the requests."""
     arguments: dict[str, Any] = {
         "endpoint": {"port": endpoint.port, "address": endpoint.address, "uds": endpoint.uds, "tls": endpoint.tls},
         "path": spec.path,
@@ -91,7 +111,11 @@ def _program(endpoint: Endpoint, spec: BenchSpec, number: int, unit: str = "") -
     }
     if unit:
         arguments["unit"] = unit.rpartition("/")[2]  # without the user of a user's manager
-    return Program("drive", arguments)
+    return arguments
+
+
+def _program(endpoint: Endpoint, spec: BenchSpec, number: int, unit: str = "") -> Program:
+    return Program("drive", arguments_of(endpoint, spec, number, unit))
 
 
 def _ahead_s(host: Host) -> float:
@@ -114,8 +138,9 @@ async def _stop(process: Process, cancel: asyncio.Event) -> None:
     await process.write(CANCEL)
 
 
-def _input(spec: BenchSpec, api_key: str | None) -> bytes:
-    messages: list[dict[str, Any]] = [{"key": api_key or ""}]
-    messages += [{"request": request} for request in spec.requests()]
-    messages.append({"go": True})
-    return b"".join(json.dumps(message).encode() + b"\n" for message in messages)
+def messages(spec: BenchSpec, api_key: str | None) -> list[bytes]:
+    """The lines of its input: key, requests, and the word to go."""
+    lines: list[dict[str, Any]] = [{"key": api_key or ""}]
+    lines += [{"request": request} for request in spec.requests()]
+    lines.append({"go": True})
+    return [json.dumps(message).encode() + b"\n" for message in lines]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from specconsole.bench import hosted
 from specconsole.bench.acceptance import acceptance
 from specconsole.bench.book import Progress
 from specconsole.bench.check import Level, check, jit_stalls
@@ -16,13 +17,15 @@ from specconsole.bench.execute import execute
 from specconsole.bench.grid import in_flight, kv_limited
 from specconsole.bench.run import BenchRun, Identity
 from specconsole.bench.spec import BenchSpec
-from specconsole.errors import LinkLost, NotPermitted
+from specconsole.errors import CommandFailed, LinkLost, NotPermitted
 from specconsole.history.entry import Run
 from specconsole.history.memory import Memory
 from specconsole.host.base import Endpoint, Host, hostname
+from specconsole.host.carried import order
 from specconsole.logs.source import Source
 
 UNREAD = "The unit's log could not be asked: requests that waited for a kernel's compilation (JIT) are not sorted out."
+LOST = "link lost"
 MOST_RUNS = 4096
 """The cache rule can tell so many runs of one start apart."""
 
@@ -56,24 +59,73 @@ async def measure(
         NotPermitted: the host is read-only: a benchmark is load on a server.
         CommandFailed, LinkLost: as `execute`.
     """
-    if host.read_only:
-        raise NotPermitted(f"{host.name} is read-only here: a benchmark would put load on its server.")
+    need_leave(host)
     unit = subject.source.key if subject.source else ""
     number = await _number(memory, hostname(host), unit, subject.invocation)
     identity = await _identity(host, subject, unit)
+    running = execute(
+        host,
+        spec,
+        subject.endpoint,
+        api_key=api_key,
+        identity=identity,
+        number=number,
+        cancel=cancel,
+        source=subject.source,
+    )
+    async with aclosing(_to_the_end(host, running, subject.source, memory)) as stream:
+        async for progress in stream:
+            yield progress
+
+
+async def join(
+    host: Host, ident: str, *, memory: Memory | None = None, cancel: asyncio.Event | None = None
+) -> AsyncGenerator[Progress, None]:
+    """Pick up a run that the host carries, from its first stamp on, and remember it; yields as `measure` does.
+
+    Raises:
+        SpecConsoleError: there is no such run any more.
+        LinkLost: the link is down from the start.
+    """
+    book, source = await hosted.book_of(host, ident)
+    async with aclosing(_to_the_end(host, hosted.follow(host, ident, book, cancel), source, memory)) as stream:
+        async for progress in stream:
+            yield progress
+
+
+def need_leave(host: Host) -> None:
+    """Raise NotPermitted where the operator wants to read only; a login without rights may ask a server all the same."""
+    if host.read_only_asked:
+        raise NotPermitted(f"{host.name} is read-only here: a benchmark would put load on its server.")
+
+
+async def _to_the_end(
+    host: Host, running: AsyncGenerator[Progress, None], source: Source | None, memory: Memory | None
+) -> AsyncGenerator[Progress, None]:
+    """Pass a run on; when it is over sort out its stalls, remember it, and let the host forget it."""
     last: Progress | None = None
-    running = execute(host, spec, subject.endpoint, api_key=api_key, identity=identity, number=number, cancel=cancel)
     async with aclosing(running) as stream:
         async for progress in stream:
             if progress.run.why:
                 last = progress
             else:
                 yield progress
-    if last is not None:
-        run = await _discard(host, subject, last.run)
-        if memory is not None and run.results:
-            await memory.put_run(entry(run))
-        yield replace(last, run=run)
+    if last is None:
+        return
+    run = await sort_out(host, source, last.run)
+    if memory is not None and run.results and not await is_known(memory, run):
+        await memory.put_run(entry(run))
+    if run.id and run.why != LOST:
+        with suppress(LinkLost, CommandFailed):
+            await order(host, run.id, "fetched")
+    yield replace(last, run=run)
+
+
+async def is_known(memory: Memory, run: BenchRun) -> bool:
+    """Whether another console of this machine has remembered this very run."""
+    if not run.id:
+        return False
+    return any(one.summary.get("run") == run.id for one in await memory.runs(run.identity.host, run.identity.unit))
 
 
 async def _identity(host: Host, subject: Subject, unit: str) -> Identity:
@@ -100,11 +152,12 @@ async def _number(memory: Memory | None, host: str, unit: str, invocation: str) 
     return (max(numbers) + 1) % MOST_RUNS if numbers else 0
 
 
-async def _discard(host: Host, subject: Subject, run: BenchRun) -> BenchRun:
-    if subject.source is None or not run.results or not run.started:
+async def sort_out(host: Host, source: Source | None, run: BenchRun) -> BenchRun:
+    """Discard the requests during which a kernel was compiled, as the unit's log tells; where it cannot, that is noted."""
+    if source is None or not run.results or not run.started:
         return run
     try:
-        stamps = await jit_lines(host, subject.source, subject.invocation, run.started)
+        stamps = await jit_lines(host, source, run.identity.invocation, run.started)
     except LinkLost:
         stamps = None
     if stamps is None:
@@ -142,6 +195,7 @@ def entry(run: BenchRun) -> Run:
         "why": run.why,
         "wrong": sum(remark.level is Level.WRONG for remark in check(run)) or None,
         "number": run.number,
+        "run": run.id or None,
     }
     return Run(
         host=run.identity.host,

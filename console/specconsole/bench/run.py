@@ -128,6 +128,10 @@ class BenchRun:
     """How the prefix cache was avoided: salt or prefix."""
     tunnel: bool = False
     """The host has no Python: stamped on this machine, through the tunnel, so with the network's delay and jitter."""
+    id: str = ""
+    """Its name on the host that carried it; "" where it was driven over the link, or by an earlier version."""
+    direct: str = ""
+    """Why it was driven over the link, and would have ended with it, although the host has Python."""
     results: tuple[Result, ...] = ()
     warmup: WarmUp = WarmUp()
     scrapes: tuple[ScrapeText, ...] = ()
@@ -290,6 +294,8 @@ def _read(value: Mapping[str, Any]) -> BenchRun:
         number=int(value["number"]),
         cache=str(value["cache"]),
         tunnel=bool(value.get("tunnel")),  # runs of the first form know nothing of it
+        id=str(value.get("id") or ""),
+        direct=str(value.get("direct") or ""),
         results=results_of(value["results"]),
         warmup=WarmUp(tuple(warm["tpots_s"]), warm["agreed"], results_of(warm["results"])),
         scrapes=tuple(ScrapeText(**one) for one in value["scrapes"]),

@@ -184,6 +184,11 @@ class Host(Protocol):
         """True when nothing that changes the host may be offered: asked for, or rights are missing."""
         ...
 
+    @property
+    def read_only_asked(self) -> bool:
+        """True when the operator wants to read only: then not even a benchmark's load is put on a server."""
+        ...
+
     async def open(self) -> None:
         """Connect and start the lease; from then on the link is kept up for ever.
 

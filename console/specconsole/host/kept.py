@@ -70,6 +70,11 @@ class KeptHost:
         """True when it was asked for, or when the login has no rights to change anything."""
         return self._asked_read_only or (self._facts is not None and self._facts.rights is Rights.USER)
 
+    @property
+    def read_only_asked(self) -> bool:
+        """True when it was asked for."""
+        return self._asked_read_only
+
     async def open(self) -> None:
         """Connect; from then on the link is kept up. Raises LinkRefused, LinkLost."""
         self._set(LinkKind.CONNECTING)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import select
 import signal
 import sys
 import threading
@@ -26,6 +25,7 @@ from specconsole.remote.drive_batch import Batch, Ticker
 from specconsole.remote.drive_context import Filler
 from specconsole.remote.drive_energy import Meter
 from specconsole.remote.drive_http import Capture, Target, get
+from specconsole.remote.drive_input import Input, Source
 from specconsole.remote.drive_scrape import scrape
 from specconsole.remote.drive_sse import error_text, read
 
@@ -35,56 +35,6 @@ CAP_BYTES = 16 << 20
 """Kept of one stream."""
 BUDGET_BYTES = 256 << 20
 """Kept of all streams before they are read; then no new request starts until that is done."""
-
-
-class Input:
-    """Reads the lines of standard input; after "go" only a cancel is expected."""
-
-    def __init__(self) -> None:
-        self.key = ""
-        self.requests: List[Dict[str, Any]] = []
-        self.go = threading.Event()
-        self.cancelled = False
-        self.over = False
-        self.bad = ""
-        self._thread = threading.Thread(target=self._read, name="stdin")
-        self._thread.start()
-
-    def _read(self) -> None:
-        rest = b""
-        fd = sys.stdin.fileno()
-        while not self.over:
-            # A thread that sits in a read would hold the interpreter at its end, so it only reads what is there.
-            if not select.select([fd], [], [], 0.2)[0]:
-                continue
-            data = os.read(fd, 1 << 16)
-            if not data:
-                break
-            *lines, rest = (rest + data).split(b"\n")
-            for line in lines:
-                self._take(line)
-        self.cancelled = True
-        self.go.set()
-
-    def _take(self, line: bytes) -> None:
-        try:
-            message = json.loads(line)
-        except ValueError:
-            self.bad = "a line of the input is no JSON"
-            return
-        if "key" in message:
-            self.key = str(message["key"] or "")
-        elif "request" in message:
-            self.requests.append(message["request"])
-        elif message.get("cancel"):
-            self.cancelled = True
-        elif message.get("go"):
-            self.go.set()
-
-    def close(self) -> None:
-        """Stop reading."""
-        self.over = True
-        self._thread.join()
 
 
 def emit(event: str, **values: Any) -> None:
@@ -100,7 +50,7 @@ def emit(event: str, **values: Any) -> None:
 class Run:
     """One run against one server."""
 
-    def __init__(self, arguments: Dict[str, Any], source: Input) -> None:
+    def __init__(self, arguments: Dict[str, Any], source: Source) -> None:
         self.source = source
         self.path = str(arguments.get("path") or "/v1/chat/completions")
         self.concurrency = max(int(arguments.get("concurrency") or 1), 1)
@@ -316,8 +266,12 @@ def rule_name(ident: str) -> str:
 
 
 def main(arguments: Dict[str, Any]) -> int:
+    """Run once as standard input says; 0: finished or cancelled, 1: the server could not be measured."""
+    return drive(arguments, Input())
+
+
+def drive(arguments: Dict[str, Any], source: Source) -> int:
     """Run once; 0: finished or cancelled, 1: the server could not be measured."""
-    source = Input()
 
     def stop(_number: int, _frame: Any) -> None:
         source.cancelled = True
@@ -348,7 +302,7 @@ def main(arguments: Dict[str, Any]) -> int:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def finish(run: Run, source: Input) -> int:
+def finish(run: Run, source: Source) -> int:
     """Warm up, measure, and say how it ended."""
     requests = source.requests
     if source.bad or not requests:

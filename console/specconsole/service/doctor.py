@@ -76,6 +76,8 @@ def _checks(readings: Readings) -> Iterator[Check]:
     yield from _lint(readings)
     yield from _storage(readings)
     yield _swaps(readings)
+    if readings.runs:
+        yield _runs(readings)
     yield _clock(readings)
     yield _ssh(readings)
 
@@ -327,6 +329,20 @@ def _swaps(readings: Readings) -> Check:
         fix = last.advice[0] if last.advice else f"specconsole status {readings.name}"
         return Check("swaps", Level.LIMITED, found, fails=one_line(last.why), fix=one_line(fix))
     return Check("swaps", Level.OK, found)
+
+
+def _runs(readings: Readings) -> Check:
+    """Benchmarks that lie on the host: one that goes on, and those that nobody has fetched."""
+    fix = f"specconsole bench {readings.name} --follow"
+    waiting = [run for run in readings.runs if not run.running]
+    running = next((run for run in readings.runs if run.running), None)
+    size = bytes_binary(sum(run.bytes for run in waiting))
+    found = [f"One goes on: {running.label or running.unit}."] if running else []
+    if waiting:
+        names = ", ".join(run.label or run.unit for run in waiting)
+        found.append(f"{len(waiting)} ended while no console looked on ({names}): {size} in /run/specconsole.")
+    works = "the next benchmark fetches what waits; the host forgets it a day after its end"
+    return Check("benchmarks", Level.OK, " ".join(found), works, fix=fix)
 
 
 def _clock(readings: Readings) -> Check:

@@ -14,6 +14,7 @@ from specconsole.gpu.control import ProbeControl
 from specconsole.gpu.follow import follow
 from specconsole.gpu.sample import Fleet
 from specconsole.host.base import Host, HostFacts, Link
+from specconsole.host.carried import Carried, look
 from specconsole.host.line import Note
 from specconsole.logs.permit import permit
 from specconsole.logs.source import Source
@@ -85,6 +86,8 @@ class Readings:
     """What the record of swaps on the host knows."""
     linted: tuple[Linted, ...] | Unread = ()
     """What lint says of the units."""
+    runs: tuple[Carried, ...] = ()
+    """Benchmarks that lie on the host."""
 
 
 async def examine(host: Host, profile: Profile | None, clock: Clock) -> Readings:
@@ -94,7 +97,7 @@ async def examine(host: Host, profile: Profile | None, clock: Clock) -> Readings
         LinkLost, LinkRefused: the link went away meanwhile.
     """
     facts = await host.up()
-    (system, systemd, journal, persistent), (gpus, mounts, (units, linted)), swaps = await asyncio.gather(
+    (system, systemd, journal, persistent), (gpus, mounts, (units, linted)), swaps, runs = await asyncio.gather(
         asyncio.gather(
             _reading(_system(host)),
             _reading(_systemd(host)),
@@ -107,12 +110,13 @@ async def examine(host: Host, profile: Profile | None, clock: Clock) -> Readings
             _units(host, profile),
         ),
         latest(host, SWAPS),
+        look(host),
     )
     return Readings(
         name=host.name,
         facts=host.facts or facts,
         link=host.link,
-        read_only_asked=host.read_only and facts.rights.value != "user",
+        read_only_asked=host.read_only_asked,
         notes=host.notes if isinstance(host, Noted) else (),
         system=system,
         systemd=systemd,
@@ -123,6 +127,7 @@ async def examine(host: Host, profile: Profile | None, clock: Clock) -> Readings
         units=units,
         swaps=swaps,
         linted=linted,
+        runs=runs.runs,
     )
 
 

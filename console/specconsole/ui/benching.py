@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator, Callable
 
 from textual.reactive import var
 
 from specconsole.bench.book import Progress
 from specconsole.engine.health import Health
+from specconsole.errors import SpecConsoleError
+from specconsole.host.base import Link, LinkKind
 from specconsole.service.unit import Unit
 from specconsole.text import one_line
 from specconsole.ui.feeding import Source, follow
@@ -30,6 +33,8 @@ class BenchApp(LiveApp):
 
     _cancel: asyncio.Event | None = None
     """Ends the run that is under way; None: none is."""
+    _asked_for_runs = False
+    """The host was asked, since the console started, whether it carries a run."""
 
     def action_bench(self) -> None:
         """Measure the running unit, or show the run that is under way."""
@@ -78,17 +83,38 @@ class BenchApp(LiveApp):
         others = (engine.running or 0) + (engine.waiting or 0)
         if others and not await self.push_screen_wait(_consequence(unit, others)):
             return
+        self.action_show("bench")
+        await self._follow_run(lambda cancel: self.sources.bench(unit, cancel))
+
+    async def _follow_run(self, begin: Callable[[asyncio.Event], AsyncGenerator[Progress, None]]) -> None:
         self._cancel, self.bench, self.bench_error = asyncio.Event(), None, ""
         self.measuring = True
-        self.action_show("bench")
-        await self._run(unit, self._cancel)  # cancelled only with the app, which has no screen left to tell
-        self._cancel, self.measuring = None, False
-
-    async def _run(self, unit: Unit, cancel: asyncio.Event) -> None:
-        source = Source(
-            "bench", lambda: self.sources.bench(unit, cancel), self._take_bench, self._bench_failed, again=False
-        )
+        cancel = self._cancel
+        source = Source("bench", lambda: begin(cancel), self._take_bench, self._bench_failed, again=False)
         await follow(source, self.clock, self._faults, lambda said: self.tell(said, "error"))
+        self._cancel, self.measuring = None, False  # cancelled only with the app, which has no screen left to tell
+
+    def _take_link(self, link: Link) -> None:
+        super()._take_link(link)
+        if link.kind is LinkKind.UP and not self._asked_for_runs:
+            self._asked_for_runs = True
+            self.run_worker(self._look_for_run(), group="bench-look", exclusive=True)
+
+    async def _look_for_run(self) -> None:
+        """Pick up a run that another console, or this one before it was closed, has left to the host."""
+        try:
+            found = await self.sources.carried()
+        except SpecConsoleError:
+            self._asked_for_runs = False  # the link broke: the next one looks again
+            return
+        if found is None or self._cancel is not None:
+            return
+        how = "goes on on this host" if found.running else "ended on this host while no console looked"
+        self.tell(f"A benchmark {how}; key 3 shows it.")
+        ident = found.id
+        self.run_worker(
+            self._follow_run(lambda cancel: self.sources.join(ident, cancel)), group="bench", exclusive=True
+        )
 
     def _take_bench(self, progress: Progress) -> None:
         self.bench = progress

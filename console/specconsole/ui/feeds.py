@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from specconsole.bench.book import Progress
     from specconsole.history.entry import Load
     from specconsole.history.memory import Memory
+    from specconsole.host.carried import Carried
     from specconsole.load.timeline import LoadTimeline
     from specconsole.profile import Profile
     from specconsole.service.definition import Definition
@@ -79,6 +80,14 @@ class Feeds(Protocol):
 
     def bench(self, unit: Unit, cancel: asyncio.Event) -> AsyncGenerator[Progress, None]:
         """A benchmark of a unit, until it ends or `cancel` is set; it is remembered."""
+        ...
+
+    async def carried(self) -> Carried | None:
+        """The benchmark that the host carries, or the last one that waits there; raises the domain's errors."""
+        ...
+
+    def join(self, ident: str, cancel: asyncio.Event) -> AsyncGenerator[Progress, None]:
+        """A benchmark that the host carries, from its first stamp on; it is remembered."""
         ...
 
     def doctor(self) -> AsyncGenerator[tuple[Check, ...], None]:
@@ -206,6 +215,22 @@ class HostFeeds:
             async for grid in changes:
                 if grid.progress is not None:
                     yield replace(grid.progress, cells=grid.cells, place=grid.place, left_s=grid.left_s)
+
+    async def carried(self) -> Carried | None:
+        """The benchmark that the host carries, or the last one that waits there; raises the domain's errors."""
+        from specconsole.host.carried import look
+
+        standing = await look(self._host)
+        return standing.running or (standing.runs[-1] if standing.runs else None)
+
+    async def join(self, ident: str, cancel: asyncio.Event) -> AsyncGenerator[Progress, None]:
+        """A benchmark that the host carries, from its first stamp on; it is remembered."""
+        await _load("specconsole.bench.measure")
+        from specconsole.bench.measure import join
+
+        async with aclosing(join(self._host, ident, memory=self._memory, cancel=cancel)) as changes:
+            async for progress in changes:
+                yield progress
 
     async def doctor(self) -> AsyncGenerator[tuple[Check, ...], None]:
         """What works on this host and what does not; looked at once."""

@@ -16,6 +16,7 @@ from specconsole.bench import export, table
 from specconsole.bench.book import Progress
 from specconsole.bench.check import Level, check
 from specconsole.bench.grid import Axes, cells, listed, refuse_random, size
+from specconsole.bench.measure import join
 from specconsole.bench.prompt import draw
 from specconsole.bench.run import BenchRun
 from specconsole.bench.spec import BenchSpec
@@ -24,12 +25,13 @@ from specconsole.experiment.unit_cells import run_cells
 from specconsole.experiment.unit_run import run_unit
 from specconsole.history.memory import Memory
 from specconsole.host.base import Host
+from specconsole.host.carried import Carried, look, order
 from specconsole.profile import BenchSet, Profile
 from specconsole.service import choose, discover
 from specconsole.service.unit import Role, Unit
 from specconsole.text import clean, one_line
 from specconsole.verb import bench_cells, bench_self, output
-from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
+from specconsole.verb.session import TERMINATED, add_host_arguments, drive, open_host, profile_for
 
 FAILED, LINK, INCONCLUSIVE, INTERRUPTED = 1, 4, 5, 130
 
@@ -41,7 +43,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "Of prompts, temperature, concurrency and context a list may be given: each combination is a run of its own, kept as it ends, and"
-        " a row of one table. Ctrl-C ends the run and keeps what was measured; a second one leaves at once."
+        " a row of one table. Ctrl-C ends the run and keeps what was measured; a second one leaves at once. The host itself carries"
+        " the run: when the link breaks or this program is killed it goes on, and the same command again, or --follow, picks it up."
     )
     add_host_arguments(parser)
     parser.add_argument("--unit", metavar="U", help="the unit to measure, where several run")
@@ -77,6 +80,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="measure the load generator itself on this host, at --concurrency and --step",
     )
     parser.add_argument("--step", type=float, metavar="MS", help="the step of a self-test (the profile's TPOT, or 10)")
+    joining = parser.add_mutually_exclusive_group()
+    joining.add_argument(
+        "--follow", action="store_true", help="show the run that goes on, or the last that waits, from its first stamp"
+    )
+    joining.add_argument("--cancel", action="store_true", help="end the run that goes on; what was measured is kept")
+    joining.add_argument("--detach", action="store_true", help="leave the run to the host as soon as it has begun")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="write the table as CSV")
     form.add_argument("--md", action="store_true", help="write the table as Markdown")
@@ -92,27 +101,60 @@ def run(args: argparse.Namespace) -> int:
 
 async def _run(args: argparse.Namespace) -> int:
     memory = Memory(on_trouble=lambda trouble: _say(str(trouble)))
+    stop = Stop()
     try:
         async with open_host(args) as host:
-            said = profile_for(args, host)
-            if args.selftest:
-                return await bench_self.run(args, host, said, memory)
-            specs = specs_of(args, said)
-            unit = await chosen(host, said, args.unit)
-            speculates = unit.serving.role is Role.VARIANT
-            refuse_random(specs, speculates=speculates, allowed=args.allow_random)
-            with stopping() as cancel:
+            with stopping(stop):
+                if args.follow or args.cancel:
+                    found = await _followed(await _picked_up(args, host, memory, stop.cancel), stop)
+                    return 0 if found is None else finish(args, found)
+                said = profile_for(args, host)
+                if args.selftest:
+                    return await bench_self.run(args, host, said, memory)
+                specs = specs_of(args, said)
+                unit = await chosen(host, said, args.unit)
+                speculates = unit.serving.role is Role.VARIANT
+                refuse_random(specs, speculates=speculates, allowed=args.allow_random)
                 if len(specs) > 1:
                     grid = await bench_cells.followed(
-                        run_cells(host, unit, specs, profile=said, environ=os.environ, memory=memory, cancel=cancel)
+                        run_cells(
+                            host, unit, specs, profile=said, environ=os.environ, memory=memory, cancel=stop.cancel
+                        )
                     )
-                else:
-                    found = await _followed(
-                        run_unit(host, unit, specs[0], profile=said, environ=os.environ, memory=memory, cancel=cancel)
-                    )
-        return bench_cells.finish(args, grid) if len(specs) > 1 else finish(args, found)
+                    return bench_cells.finish(args, grid)
+                stream = run_unit(
+                    host, unit, specs[0], profile=said, environ=os.environ, memory=memory, cancel=stop.cancel
+                )
+                found = await _followed(stream, stop, detach=args.detach)
+        return 0 if found is None else finish(args, found)
+    except asyncio.CancelledError:
+        if not stop.left:
+            raise
+        _say("The run goes on on the host; --follow shows it.")
+        return TERMINATED
     finally:
         await memory.close()
+
+
+async def _picked_up(
+    args: argparse.Namespace, host: Host, memory: Memory, cancel: asyncio.Event
+) -> AsyncGenerator[Progress, None]:
+    """The run that the host carries. Raises NotRunning."""
+    found = await lying(host, running=args.cancel)
+    if args.cancel:
+        await order(host, found.id, "cancel")
+    return join(host, found.id, memory=memory, cancel=cancel)
+
+
+async def lying(host: Host, *, running: bool) -> Carried:
+    """The run that goes on on the host, or else the last that waits there. Raises NotRunning."""
+    standing = await look(host)
+    found = standing.running
+    if found is None and not running and standing.runs:
+        found = standing.runs[-1]
+    if found is None:
+        raise NotRunning(f"No benchmark runs on {host.name}{'' if running else ', and none waits there'}.")
+    return found
 
 
 def specs_of(args: argparse.Namespace, said: Profile | None = None) -> tuple[BenchSpec, ...]:
@@ -154,33 +196,53 @@ async def chosen(host: Host, said: Profile | None, wanted: str | None) -> Unit:
     return choose.named_running(units, wanted)
 
 
+class Stop:
+    """How a run is ended from the terminal."""
+
+    def __init__(self) -> None:
+        self.cancel = asyncio.Event()
+        self.hosted = False
+        """The host carries the run: a terminal that closes, or a machine that shuts down, does not mean its end."""
+        self.left = False
+        """SIGTERM came, and the run was left to the host."""
+
+
 @contextmanager
-def stopping() -> Iterator[asyncio.Event]:
-    """An event that the first ctrl+c or SIGTERM sets; the next one ends the program as usual."""
-    loop, cancel = asyncio.get_running_loop(), asyncio.Event()
+def stopping(state: Stop) -> Iterator[None]:
+    """The first ctrl+c or SIGTERM sets `cancel`, the next one ends the program as usual; SIGTERM leaves a hosted run alone."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
 
     def stop(number: signal.Signals) -> None:
-        cancel.set()
         loop.remove_signal_handler(number)
+        if number is signal.SIGTERM and state.hosted and task is not None:
+            state.left = True
+            task.cancel()
+            return
+        state.cancel.set()
         _say("Ending the run; what was measured is kept. Once more leaves at once.")
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop, number)
     try:
-        yield cancel
+        yield
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
 
 
-async def _followed(stream: AsyncGenerator[Progress, None]) -> BenchRun:
-    """Tell progress on stderr and return the whole run."""
+async def _followed(stream: AsyncGenerator[Progress, None], stop: Stop, *, detach: bool = False) -> BenchRun | None:
+    """Tell progress on stderr and return the whole run; None: it was left to the host."""
     tell = Teller(sys.stderr.isatty())
     run: BenchRun | None = None
     async with aclosing(stream):
         async for progress in stream:
             run = progress.run
+            stop.hosted = bool(run.id)
             tell(progress)
+            if detach and run.id and not run.why:
+                tell.end()
+                _say("The run goes on by itself; --follow shows it.")
+                return None
     tell.end()
     assert run is not None
     return run

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from specconsole.clock import Clock, SystemClock
 from specconsole.errors import CommandFailed, DeadlineExceeded, LinkLost, LinkRefused
 from specconsole.host.base import Completed, Endpoint, HostFacts, Link, LinkKind, Program, Rights
-from specconsole.host.simulated import command, drive, files, fixture, http, journalctl, story
+from specconsole.host.simulated import carried, command, drive, files, fixture, http, journalctl, story
 from specconsole.host.simulated.clock import ScaledClock
 from specconsole.host.simulated.engine import PORTS, Engine
 from specconsole.host.simulated.machine import Machine
@@ -63,6 +63,7 @@ class SimulatedHost:
         self._processes: set[SimulatedProcess] = set()
         self._opened = False
         self._programs = Programs(self.machine, self.clock, self._speed * _LEAST_SLEEP_S, self._spawn)
+        self._carrier = carried.Carrier(self.machine, self._speed, self._spawn)
 
     @property
     def name(self) -> str:
@@ -95,6 +96,11 @@ class SimulatedHost:
     @property
     def read_only(self) -> bool:
         """True when nothing may be started or stopped: asked for."""
+        return self._read_only
+
+    @property
+    def read_only_asked(self) -> bool:
+        """True when it was asked for."""
         return self._read_only
 
     async def open(self) -> None:
@@ -206,6 +212,10 @@ class SimulatedHost:
             if what.name == "probe":
                 async for line in self._frames(dict(what.arguments), stdin):
                     yield line
+                return
+            if what.name in carried.PROGRAMS:
+                async for item in self._carrier.output(what.name, what.arguments, stdin):
+                    yield item
                 return
             if what.name == "drive":
                 async for item in drive.drive(self.machine, what.arguments, stdin, self._speed):
