@@ -19,6 +19,7 @@ VERBS: dict[str, str] = {
     "logs": "a unit's log, followed over link cuts",
     "bench": "measure the running unit: time per token, acceptance, and what weakens the figures",
     "compare": "two benchmark runs side by side, and whether speculation pays",
+    "experiment": "swap to each arm of a plan and measure it, unattended, with one report in the end",
     "breakeven": "when speculation pays, from plain numbers",
     "bundle": "logs, samples, units, GPUs, doctor and history of a host in one archive, secrets masked",
     "explain": "what collected files mean: logs, metrics, streams, benchmarks, nvidia-smi, ps …",

@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from specconsole.profile import Profile
 
 
-def add_host_arguments(parser: argparse.ArgumentParser, *, json: bool = True) -> None:
+def add_host_arguments(parser: argparse.ArgumentParser, *, json: bool = True, optional: bool = False) -> None:
     """Declare HOST and the options of the way to it; `json=False` for a verb with a screen."""
     parser.add_argument(
         "host",
+        nargs="?" if optional else None,
         metavar="HOST",
         help="USER@HOST[:PORT], an alias of ~/.ssh/config, localhost (this machine), or demo[:SCENARIO[:UNIT]][@SPEED],"
         " a simulated host (specconsole demo --list)",

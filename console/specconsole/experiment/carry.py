@@ -1,0 +1,175 @@
+"""An experiment from the console's side: handed to the host, followed over link cuts, fetched; nothing here acts itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from specconsole.clock import Clock
+from specconsole.errors import CommandFailed, LinkLost, NotPermitted, SpecConsoleError
+from specconsole.host.base import Host, Program
+from specconsole.host.errand import told
+from specconsole.stream import whole_lines
+from specconsole.text import one_line
+
+AGAIN_S = 0.5
+Event = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Lying:
+    """An experiment that lies on the host, in a few words."""
+
+    id: str
+    name: str = ""
+    steps: int = 0
+    settled: int = 0
+    """Steps that are done or were passed over."""
+    began: float | None = None
+    last: float | None = None
+    outcome: str | None = None
+    """None: it has no end."""
+    why: str = ""
+    running: bool = False
+
+
+@dataclass(frozen=True)
+class View:
+    """How an experiment stands: everything that was written down, from the first event on."""
+
+    events: tuple[Event, ...] = ()
+    now: Mapping[str, Any] = field(default_factory=dict)
+    lives: bool | None = None
+    linked: bool = True
+    over: bool = False
+    """Nothing more will come."""
+
+    @property
+    def end(self) -> Event | None:
+        """The last word, where it is one."""
+        return self.events[-1] if self.events and self.events[-1]["event"] == "end" else None
+
+
+async def begin(
+    host: Host,
+    ident: str,
+    *,
+    plan: Mapping[str, Any] | None = None,
+    requests: Iterable[bytes] = (),
+    api_key: str | None = None,
+) -> None:
+    """Hand an experiment to the host; without a plan, let the one that lies there go on.
+
+    Raises:
+        NotPermitted: the host is open for reading only.
+        SpecConsoleError: something else runs there, or it cannot; nothing was begun.
+        LinkLost: the link is down; whether it was begun is not known, and `lying` tells.
+    """
+    if host.read_only:
+        raise NotPermitted(f"{host.name} is open for reading only.")
+    parts = [json.dumps({"key": api_key or ""}).encode() + b"\n"]
+    if plan is not None:
+        parts += [json.dumps({"plan": plan}).encode() + b"\n", *requests]
+    parts.append(b'{"go": true}\n')
+    boot = host.facts.boot_id if host.facts else ""
+    program = Program("experiment_begin", {"id": ident, "boot": boot, "resume": plan is None})
+    answers = await told(host, program, b"".join(parts))
+    answer = answers[-1] if answers else {"refused": "this host carries no experiments"}
+    if "began" not in answer:
+        hint = f"`specconsole experiment watch {host.name}` shows it." if answer.get("kind") == "experiment" else ""
+        raise SpecConsoleError("Nothing was begun.", one_line(str(answer.get("refused"))), hint)
+
+
+async def lying(host: Host) -> tuple[Lying, ...]:
+    """The experiments that lie on the host, oldest first. Raises LinkLost."""
+    try:
+        answers = await told(host, Program("experiment_follow", {"list": True}))
+    except CommandFailed:
+        return ()
+    seen = answers[-1] if answers else {}
+    return tuple(
+        Lying(
+            id=str(one["id"]),
+            name=one_line(str(one.get("name") or "")),
+            steps=int(one.get("steps") or 0),
+            settled=int(one.get("settled") or 0),
+            began=one.get("began"),
+            last=one.get("last"),
+            outcome=one.get("outcome"),
+            why=one_line(str(one.get("why") or "")),
+            running=one["id"] == seen.get("running"),
+        )
+        for one in seen.get("experiments") or ()
+    )
+
+
+async def follow(host: Host, ident: str, clock: Clock) -> AsyncGenerator[View, None]:
+    """Yield how it stands after each change, from its first event on, until it is over; a cut link makes a pause."""
+    view = View()
+    while not view.over:
+        try:
+            await host.up()
+            view = replace(view, linked=True)
+            async with aclosing(_followed(host, ident, view)) as views:
+                async for view in views:
+                    yield view
+        except LinkLost:
+            pass
+        if not view.over:
+            view = replace(view, linked=False)
+            yield view
+            await clock.sleep(AGAIN_S)
+
+
+async def _followed(host: Host, ident: str, view: View) -> AsyncGenerator[View, None]:
+    program = Program("experiment_follow", {"id": ident, "first": len(view.events)})
+    async with (
+        host.process(program) as process,
+        aclosing(process.read()) as chunks,
+        aclosing(whole_lines(chunks)) as batches,
+    ):
+        async for lines in batches:
+            for line in lines:
+                view = take(view, json.loads(line))
+            yield view
+        if not view.over and (await process.wait()).status not in (0, None):
+            raise CommandFailed(f"{host.name} does not tell of its experiments.")
+
+
+def take(view: View, line: Mapping[str, Any]) -> View:
+    """Take one line of `remote/experiment_follow`."""
+    if isinstance(event := line.get("record"), dict):
+        return replace(view, events=(*view.events, event))
+    if isinstance(now := line.get("now"), dict):
+        return replace(view, now=now)
+    if "unit" in line:
+        return replace(view, lives=bool(line["unit"]))
+    return replace(view, over=True) if "end" in line else view
+
+
+async def cancel(host: Host, ident: str) -> bool:
+    """Ask it to end: the baseline serves again then. False when it runs no more. Raises LinkLost."""
+    answers = await told(host, Program("experiment_follow", {"id": ident, "cancel": True}))
+    return bool(answers and answers[-1].get("given"))
+
+
+async def forget(host: Host, ident: str) -> bool:
+    """Let the host take it away. Raises LinkLost."""
+    answers = await told(host, Program("experiment_follow", {"id": ident, "fetched": True}))
+    return bool(answers and answers[-1].get("given"))
+
+
+async def file_of(host: Host, ident: str, name: str) -> bytes:
+    """A file of an experiment: plan, or a step's number for its stamps; b"" where there is none. Raises LinkLost."""
+    data = bytearray()
+    program = Program("experiment_follow", {"id": ident, "file": name})
+    async with host.process(program) as process, aclosing(process.read()) as chunks:
+        async for chunk in chunks:
+            data += chunk
+        end = await process.wait()
+    if end.status is None:
+        raise LinkLost(f"The link to {host.name} broke.")
+    return bytes(data)

@@ -1,0 +1,279 @@
+"""Makes an experiment's plan fit a host: which unit each arm is, what stands in the way, how long it will take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from specconsole.bench.execute import arguments_of
+from specconsole.experiment.plan import Arm, ExperimentPlan
+from specconsole.history.memory import Memory
+from specconsole.host.base import Host
+from specconsole.profile import Profile
+from specconsole.remote.experiment_folder import HOMES
+from specconsole.service import derive, prepare
+from specconsole.service.derive import Derivation
+from specconsole.service.plan import DRAIN_S, LEAST_LOAD_S, UNKNOWN_LOAD_S, is_rival, of_profile, unit_json
+from specconsole.service.unit import Role, Unit
+from specconsole.text import about, duration
+
+REQUESTS_SHARE = 1.4
+"""A run takes so much longer than its measured tokens: warm-up, first tokens, scrapes."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How long it will take, in seconds; None where nothing is known."""
+
+    low: float | None = None
+    high: float | None = None
+    unknown: tuple[str, ...] = ()
+    """Arms whose load was never seen."""
+    bench_s: float | None = None
+    """Of one run; None: no run of this host tells how fast it is."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A plan that fits a host."""
+
+    plan: ExperimentPlan
+    host: str
+    units: Mapping[str, Unit]
+    """The unit of each arm that has one."""
+    rivals: tuple[Unit, ...] = ()
+    """All units that cannot serve beside these, themselves included."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Arms that cannot work here, with the sentence."""
+    blockers: tuple[str, ...] = ()
+    loads_s: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """Earlier loads by key of the unit."""
+    forecast: Forecast = Forecast()
+    users: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    hooks: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    derivations: Mapping[str, Derivation] = field(default_factory=dict)
+    """Of derived arms: their units, as they are to be written where they are not there yet."""
+
+    @property
+    def to_write(self) -> tuple[Derivation, ...]:
+        """Units that have to be written first."""
+        return tuple(one for name, one in self.derivations.items() if name not in self.refused and not one.unchanged)
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The arms that will be measured, in order."""
+        return tuple(name for name in self.plan.order if name not in self.refused)
+
+    def deadline_s(self, unit: Unit) -> float:
+        """How long a load of a unit may take."""
+        if self.plan.load_deadline_s:
+            return self.plan.load_deadline_s
+        loads = self.loads_s.get(unit.key) or ()
+        return max(LEAST_LOAD_S, 3 * max(loads)) if loads else UNKNOWN_LOAD_S
+
+    def to_json(self, about_it: Mapping[str, Any]) -> dict[str, Any]:
+        """What the host is told; no secret is in it. `about_it`: what any console needs to write the report."""
+        plan = self.plan
+        return {
+            "name": plan.name,
+            "end": plan.end,
+            "margin": plan.margin,
+            "soak_s": plan.soak_s,
+            "arms": {name: unit.name for name, unit in self.units.items() if name not in self.refused},
+            "units": {unit.name: unit_json(unit, self.users) for unit in self.rivals},
+            "deadlines": {unit.name: self.deadline_s(unit) for unit in self.rivals},
+            "steps": [
+                {"arm": name, "run": arguments_of(self.units[name].serving.endpoint, plan.bench, 0)}
+                for name in self.steps
+            ],
+            "swap": {
+                "drain_s": plan.drain_s if plan.drain_s is not None else DRAIN_S,
+                "at_deadline": plan.at_deadline or "go",
+                "orphans": "leave",
+                "orphans_shown": [],
+                "hooks": {"before": list(self.hooks[0]), "after": list(self.hooks[1])},
+            },
+            "about": dict(about_it),
+        }
+
+
+async def fit(
+    host: Host, plan: ExperimentPlan, units: Sequence[Unit], profile: Profile | None, memory: Memory | None
+) -> Prepared:
+    """Make a plan fit what is on the host now. Raises LinkLost."""
+    facts = await host.up()
+    derivations = await _derived(host, plan, units, profile)
+    names = {name: derivations[name].name if name in derivations else arm.unit for name, arm in plan.arms.items()}
+    found, refused, blockers = _units(plan, units, names, derivations)
+    base = found.get("baseline")
+    rivals = tuple(unit for unit in units if base and (unit.key == base.key or is_rival(unit, base)))
+    missing = [unit.key for unit in found.values() if base and unit.key not in {one.key for one in rivals}]
+    if missing:
+        blockers.append(f"{' and '.join(missing)} serves another model than the baseline, at another port")
+    if base is not None and "baseline" in refused:
+        blockers.append(refused["baseline"])
+    if not any(name != "baseline" for name in plan.arms if name not in refused):
+        blockers.append("no arm beside the baseline is left")
+    if host.read_only:
+        blockers.append("this host is open for reading only, or this login has no rights to change it")
+    seen = await prepare.look(host)
+    if seen.running:
+        blockers.append(f"a swap runs on this host already ({seen.running})")
+    loads = {unit.key: await prepare.loads(memory, facts.hostname, unit) for unit in rivals}
+    choices = of_profile(profile)
+    steps = [found[name] for name in plan.order if name in found and name not in refused]
+    return Prepared(
+        plan,
+        host.name,
+        found,
+        rivals,
+        refused,
+        tuple(blockers),
+        loads,
+        forecast(plan, steps, base, loads, await _tpot_s(memory, facts.hostname, steps)),
+        await prepare.users(host, units),
+        (choices.before, choices.after),
+        derivations,
+    )
+
+
+async def _derived(
+    host: Host, plan: ExperimentPlan, units: Sequence[Unit], profile: Profile | None
+) -> dict[str, Derivation]:
+    """What would be written for the arms that are derived; {} where their baseline is not there."""
+    base = _named(units, plan.baseline.unit)
+    if base is None:
+        return {}
+    wanted = [arm for arm in plan.arms.values() if arm.speculative]
+    return {
+        arm.name: await derive.plan(host, base.key, derive.Variant(arm.name, arm.speculative), profile)
+        for arm in wanted
+    }
+
+
+def _units(
+    plan: ExperimentPlan, units: Sequence[Unit], names: Mapping[str, str], derivations: Mapping[str, Derivation]
+) -> tuple[dict[str, Unit], dict[str, str], list[str]]:
+    """The unit of each arm, the arms that cannot work here, and what stands in the way of all."""
+    found = {name: unit for name in plan.arms if (unit := _named(units, names[name])) is not None}
+    refused = {
+        name: said
+        for name, unit in found.items()
+        if name not in derivations and (said := _refusal(plan.arms[name], unit))
+    }
+    base = found.get("baseline")
+    blockers = []
+    for name, arm in plan.arms.items():
+        derived = derivations.get(name)
+        if said := arm.refusal(base.version if base else None):  # also of one that is not there
+            refused.setdefault(name, said)
+        elif derived is not None and derived.refusals:
+            refused[name] = f"arm {name}: {'; '.join(derived.refusals)}"
+        elif derived is None and name not in found:
+            there = ", ".join(unit.key for unit in units) or "none"
+            blockers.append(f"arm {name}: this host has no unit {names[name]} (there are: {there})")
+    return found, refused, blockers
+
+
+def _named(units: Sequence[Unit], name: str) -> Unit | None:
+    return next((unit for unit in units if name in (unit.key, unit.name)), None)
+
+
+def _refusal(arm: Arm, unit: Unit) -> str:
+    if said := arm.refusal(unit.version):
+        return said
+    told = unit.serving.speculation
+    if arm.k is not None and (told is None or told.tokens != arm.k):
+        has = f"num_speculative_tokens {told.tokens}" if told else "no speculation"
+        return f"arm {arm.name}: k = {arm.k} is asked for, and {unit.key} has {has}"
+    if arm.name == "baseline" and unit.role is Role.VARIANT:
+        return f"arm baseline: {unit.key} speculates"
+    return ""
+
+
+async def _tpot_s(memory: Memory | None, host: str, units: Sequence[Unit]) -> float | None:
+    """Seconds per token of the slowest known of these units, by their last runs."""
+    if memory is None:
+        return None
+    found = []
+    for unit in {one.key: one for one in units}.values():
+        runs = await memory.runs(host, unit.key, 1)
+        found += [float(run.summary["tpot_s"]) for run in runs if run.summary.get("tpot_s")]
+    return max(found) if found else None
+
+
+def forecast(
+    plan: ExperimentPlan,
+    steps: Sequence[Unit],
+    base: Unit | None,
+    loads: Mapping[str, Sequence[float]],
+    tpot_s: float | None,
+) -> Forecast:
+    """How long the steps will take: every start but the first's, the rests, the runs, and the way back at the end."""
+    starts = [*steps[0 if steps and not steps[0].state.running else 1 :]]
+    if base is not None and steps and (plan.end == "winner" or steps[-1].key != base.key):
+        starts.append(base)
+    unknown = tuple(dict.fromkeys(unit.key for unit in starts if not loads.get(unit.key)))
+    spec = plan.bench
+    bench = None
+    if tpot_s is not None:
+        bench = REQUESTS_SHARE * spec.total * spec.max_tokens * tpot_s / min(spec.concurrency, spec.total)
+    if unknown or bench is None:
+        return Forecast(unknown=unknown, bench_s=bench)
+    rest = len(steps) * (plan.soak_s + bench)
+    return Forecast(
+        sum(min(loads[unit.key]) for unit in starts) + rest,
+        sum(max(loads[unit.key]) for unit in starts) + rest,
+        bench_s=bench,
+    )
+
+
+def lines(made: Prepared) -> tuple[tuple[str, str], ...]:
+    """The plan as a person reads it."""
+    return tuple(_lines(made))
+
+
+def _lines(made: Prepared) -> Iterator[tuple[str, str]]:
+    plan, spec = made.plan, made.plan.bench
+    place = 0
+    for name in plan.order:
+        if name in made.refused:
+            yield "left out", made.refused[name]
+            continue
+        place += 1
+        unit = made.units.get(name)
+        known = made.loads_s.get(unit.key) if unit else None
+        took = f"loads in {duration(min(known))} to {duration(max(known))}" if known else "no earlier load is known"
+        derived = made.derivations.get(name)
+        key = unit.key if unit else derived.name if derived else plan.arms[name].unit
+        yield f"step {place}", f"{name}: {key}; {took}"
+    for one in made.to_write:
+        yield "derive", f"write {one.path} from {one.baseline.key} first; it stays: specconsole underive takes it away"
+        for kind, said in one.said:
+            yield f"  {kind}", said
+    rest = f"after {plan.soak_s:g} s of rest " if plan.soak_s else ""
+    yield (
+        "each",
+        (
+            f"swap (drain {plan.drain_s if plan.drain_s is not None else DRAIN_S:g} s), prove, {rest}{spec.total} requests of"
+            f" {spec.max_tokens} tokens, {spec.concurrency} at once, temperature {spec.temperature:g}"
+        ),
+    )
+    yield "a failure", "an arm that fails is written down and passed over; nothing serves until the next one does"
+    winner = "the winner, if it is faster beyond margin and noise, else the baseline"
+    yield "end", f"{winner if plan.end == 'winner' else 'the baseline'} serves"
+    yield "takes", _takes(made.forecast)
+    yield "record", f"{HOMES}/ on the host, taken away when a console has fetched it"
+    yield "reboot", "ends it where it is; what was measured is kept, and --resume goes on"
+    for blocker in made.blockers:
+        yield "BLOCKED", blocker
+
+
+def _takes(found: Forecast) -> str:
+    if found.low is not None and found.high is not None:
+        return f"{about(found.low)} to {about(found.high)}, by earlier loads and runs"
+    why = [f"no earlier load of {' and '.join(found.unknown)} is known"] if found.unknown else []
+    if found.bench_s is None:
+        why.append("no earlier run tells how fast it is")
+    return f"not known: {', and '.join(why)}"

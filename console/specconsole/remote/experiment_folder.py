@@ -1,0 +1,74 @@
+"""Where an experiment lies on the host, and what is written down of it; Python 3.8.
+
+`/var/lib/specconsole/experiments/ID/` holds `plan` (all that the host must know), `record` (one JSON line an event, forced to
+the disk before the act) and `runs/N`, the load generator's lines of step N: a reboot takes none of it, and the console
+that has fetched it has it taken away. The program and the API key lie in `/run/specconsole/ID/` as long as it runs.
+
+Events: begin; step (number, arm, state: begin, swapped, soaked, done, failed, why); note; turn (why: cancelled); choice (arm,
+why); end (outcome: finished, cancelled, failed; why). A resumed experiment goes on in the same record.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict, List, Set
+
+from specconsole.remote.swap_record import HOME, Event, read
+
+KIND = "experiment"
+HOMES = HOME + "/experiments"
+
+
+def home_of(ident: object) -> str:
+    """The folder of an experiment."""
+    return os.path.join(HOMES, os.path.basename(str(ident)))
+
+
+def record_of(ident: object) -> str:
+    """Its record."""
+    return os.path.join(home_of(ident), "record")
+
+
+def plan_of(ident: object) -> Dict[str, Any]:
+    """Its plan; {} where it is not there."""
+    try:
+        with open(os.path.join(home_of(ident), "plan"), "rb") as file:
+            found = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def events_of(ident: object) -> List[Event]:
+    """What is written down of it, oldest first."""
+    try:
+        return read(record_of(ident), 64 << 20)
+    except OSError:
+        return []
+
+
+def stamps_of(ident: object, number: int) -> str:
+    """The load generator's lines of a step."""
+    return os.path.join(home_of(ident), "runs", str(int(number)))
+
+
+def settled(found: List[Event]) -> Set[int]:
+    """The steps that are done or were passed over."""
+    return {
+        int(event["number"]) for event in found if event["event"] == "step" and event["state"] in ("done", "failed")
+    }
+
+
+def ended(found: List[Event]) -> bool:
+    """Whether the last word is an end."""
+    return bool(found) and found[-1]["event"] == "end"
+
+
+def all_of() -> List[str]:
+    """The ids of the experiments that lie on the host, oldest first."""
+    try:
+        names = os.listdir(HOMES)
+    except OSError:
+        return []
+    return sorted(names, key=lambda name: os.stat(os.path.join(HOMES, name, "plan")).st_mtime)

@@ -1,0 +1,123 @@
+"""Tell an experiment from any event on until its end, what of them lies on the host, or one of its files; Python 3.8.
+
+Out, one JSON object a line: {"record": event}, {"now": how it stands}, {"unit": whether its program lives}, and {"end": why}
+last. A file is written as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from typing import Any, Dict
+
+from specconsole.remote import transient
+from specconsole.remote.experiment_folder import (
+    KIND,
+    all_of,
+    ended,
+    events_of,
+    home_of,
+    plan_of,
+    record_of,
+    settled,
+    stamps_of,
+)
+from specconsole.remote.swap_record import RUN
+from specconsole.remote.swap_world import World
+
+TICK_S = 0.5
+UNIT_S = 3.0
+
+
+def main(arguments: Dict[str, Any]) -> int:
+    """Follow the experiment `id` from its event `first` on; or `list`, `file` (plan, requests, a step's number) or `fetched`."""
+    world, ident = World(), str(arguments.get("id") or "")
+    try:
+        if arguments.get("list"):
+            world.tell(experiments=[brief(one) for one in all_of()], running=transient.running(KIND, world.call))
+        elif arguments.get("file") is not None:
+            _copy(ident, str(arguments["file"]))
+        elif arguments.get("cancel"):
+            world.tell(given=cancel(ident, world))
+        elif arguments.get("fetched"):
+            world.tell(given=fetched(ident, world))
+        else:
+            follow(ident, int(arguments.get("first") or 0), world)
+    except BrokenPipeError:
+        pass
+    return 0
+
+
+def brief(ident: str) -> Dict[str, Any]:
+    """An experiment in a few words."""
+    found, plan = events_of(ident), plan_of(ident)
+    last = found[-1] if found else {}
+    return {
+        "id": ident,
+        "name": plan.get("name"),
+        "steps": len(plan.get("steps") or ()),
+        "settled": len(settled(found)),
+        "began": found[0]["at"] if found else None,
+        "last": last.get("at"),
+        "outcome": last.get("outcome") if ended(found) else None,
+        "why": last.get("why"),
+    }
+
+
+def _copy(ident: str, name: str) -> None:
+    path = stamps_of(ident, int(name)) if name.isdigit() else os.path.join(home_of(ident), os.path.basename(name))
+    try:
+        with open(path, "rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+    except OSError:
+        pass
+    sys.stdout.buffer.flush()
+
+
+def cancel(ident: str, world: World) -> bool:
+    """Ask the runner to end; False where it does not run."""
+    if transient.running(KIND, world.call) != ident:
+        return False
+    world.add(os.path.join(RUN, ident, "orders"), b'{"order": "cancel"}\n')
+    return True
+
+
+def fetched(ident: str, world: World) -> bool:
+    """Take away an experiment that a console has whole; False while it runs."""
+    if transient.running(KIND, world.call) == ident and not ended(events_of(ident)):
+        return False
+    shutil.rmtree(home_of(ident), ignore_errors=True)
+    return True
+
+
+def follow(ident: str, first: int, world: World) -> None:
+    """Tell what is new until the end."""
+    told, asked, moment, size = first, float("-inf"), b"", -2
+    while True:
+        now = world.size(record_of(ident))
+        if now != size:
+            size = now
+            for event in events_of(ident)[told:]:
+                told += 1
+                world.tell(record=event)
+        moment = _moment(ident, moment, world)
+        if world.monotonic() - asked >= UNIT_S:
+            asked = world.monotonic()
+            lives = transient.running(KIND, world.call) == ident
+            world.tell(unit=lives)
+            if not lives and world.size(record_of(ident)) == size:
+                world.tell(end="" if ended(events_of(ident)) else "nobody goes on with it")
+                return
+        world.sleep(TICK_S)
+
+
+def _moment(ident: str, before: bytes, world: World) -> bytes:
+    try:
+        text = world.read(os.path.join(RUN, ident, "now"))
+    except OSError:
+        return before
+    if text != before and text.strip():
+        world.tell(now=json.loads(text))
+    return text

@@ -1,0 +1,83 @@
+"""Which arm an experiment ends on, from the load generator's own lines; pure; Python 3.8.
+
+The console judges for people (`bench/judge.py`); the host must choose while nobody looks, by the same rule made narrower: where starts
+scatter by more than chance makes of 2 %, and in any other doubt, it is the baseline.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Dict, Iterable, List, Optional, Sequence, Tuple
+
+BASELINE = "baseline"
+DEVIATION = 0.02
+Z = 1.96
+EXPLAINED = 1.35
+"""So many times the known deviation between starts may be chance with many of them; with few, more."""
+
+Start = Dict[str, float]
+"""Seconds per token of each prompt in one start."""
+
+
+def start_of(lines: Iterable[bytes]) -> Optional[Start]:
+    """Seconds per token by prompt of a run; None where it did not finish, or a request failed or cannot be counted."""
+    seconds: Dict[str, float] = {}
+    tokens: Dict[str, int] = {}
+    finished = False
+    for line in lines:
+        if line.startswith(b'{"event":"end"'):
+            finished = json.loads(line).get("why") == "finished"
+        if not line.startswith(b'{"event":"result"'):
+            continue
+        one = json.loads(line)
+        chunks = one.get("chunks") or []
+        if one.get("warmup"):
+            continue
+        if one.get("error") or len(chunks) < 2 or chunks[0][1] is None or chunks[-1][1] is None:
+            return None
+        name = str(one["prompt"])
+        seconds[name] = seconds.get(name, 0.0) + (chunks[-1][0] - chunks[0][0]) / 1e9
+        tokens[name] = tokens.get(name, 0) + chunks[-1][1] - chunks[0][1]
+    if not finished or not tokens or min(tokens.values()) <= 0 or min(seconds.values()) <= 0:
+        return None
+    return {name: seconds[name] / tokens[name] for name in tokens}
+
+
+def winner(starts: Sequence[Tuple[str, Start]], margin: float) -> Tuple[str, str]:
+    """The arm to end on, and why; `starts`: arm and figures of each start that was measured whole."""
+    arms: Dict[str, List[Start]] = {}
+    for name, start in starts:
+        arms.setdefault(name, []).append(start)
+    base = arms.pop(BASELINE, [])
+    if not base:
+        return BASELINE, "the baseline was not measured, so nothing is faster than it"
+    best, said = BASELINE, "no arm is faster than the baseline beyond the margin and the noise between starts"
+    least = 0.0
+    for name, found in sorted(arms.items()):
+        prompts = set(base[0]).intersection(*base, *found)
+        if not prompts or len(base) + len(found) < 3:
+            continue
+        ours, theirs = ([_centre(start, prompts) for start in arm] for arm in (base, found))
+        effect = sum(theirs) / len(theirs) - sum(ours) / len(ours)
+        scatter = _pooled(ours, theirs)
+        if scatter > EXPLAINED * DEVIATION:
+            continue
+        noise = Z * max(DEVIATION, scatter) * math.sqrt(1 / len(base) + 1 / len(found))
+        bound = max(noise, math.log1p(margin))
+        if effect < -bound and effect < least:
+            best, least = name, effect
+            said = "%s takes %.1f %% less time per token than the baseline" % (name, (1 - math.exp(effect)) * 100)
+    return best, said
+
+
+def _centre(start: Start, prompts: Iterable[str]) -> float:
+    names = sorted(prompts)
+    return sum(math.log(start[name]) for name in names) / len(names)
+
+
+def _pooled(*arms: Sequence[float]) -> float:
+    """Deviation between starts within their arms; 0 where each has one."""
+    squares = sum((value - sum(arm) / len(arm)) ** 2 for arm in arms for value in arm)
+    left = sum(len(arm) - 1 for arm in arms)
+    return math.sqrt(squares / left) if left else 0.0

@@ -1,0 +1,299 @@
+"""`specconsole experiment run|watch|report|cancel|plans`: a night of swaps and benchmarks that finds the answer by itself."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from specconsole import resources
+from specconsole.errors import NotPermitted, NotRunning, SpecConsoleError, UsageError
+from specconsole.history.memory import Memory
+from specconsole.host.base import Host
+from specconsole.text import clean, one_line, reason
+from specconsole.verb import output
+from specconsole.verb.link import say, telling_of_the_link
+from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
+
+if TYPE_CHECKING:
+    from specconsole.experiment.carry import Lying, View
+    from specconsole.experiment.fetch import Experiment
+    from specconsole.experiment.prepare import Prepared
+
+INCONCLUSIVE = 5
+WORDS = ("run", "watch", "report", "cancel", "plans")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.description = (
+        "run PLAN HOST: swap to each arm of a plan in turn and measure it; the host does it by itself, so this machine may"
+        " sleep. watch HOST: follow it from its first step. report HOST (or FILE): the answer, with every figure it rests"
+        " on. cancel HOST: end it; the baseline serves again. plans: those that are shipped, and your own in"
+        " ~/.config/specconsole/experiments."
+    )
+    parser.epilog = "ctrl+c leaves it to the host. Exit code: 0 finished, 1 failed, 5 too little to tell. See also: specconsole compare."
+    parser.add_argument("what", choices=WORDS, help="what to do")
+    parser.add_argument("plan", nargs="?", metavar="PLAN", help="of run: a plan's name or file; else left out")
+    add_host_arguments(parser, optional=True)
+    parser.add_argument("--dry-run", action="store_true", help="show the plan, and how long it will take, and end")
+    parser.add_argument("--resume", action="store_true", help="let the one that was interrupted go on")
+    parser.add_argument("--yes", action="store_true", help="do not ask; for scripts")
+    parser.add_argument("--detach", action="store_true", help="do not wait for the end")
+    parser.add_argument("--keep", action="store_true", help="of report: leave it on the host")
+    parser.add_argument("--to", metavar="FOLDER", help="write report.md, experiment.json and charts there")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do it."""
+    if args.what == "plans":
+        return _plans()
+    if args.what != "run":  # one word follows: the host
+        args.plan, args.host = None, args.host or args.plan
+    if not args.host:
+        raise UsageError("Which host?", hint="specconsole experiment run PLAN HOST")
+    if args.what == "report" and Path(args.host).is_file():
+        return _report_of(args, _read(args.host))
+    return drive(_run(args))
+
+
+async def _run(args: argparse.Namespace) -> int:
+    memory = Memory(on_trouble=lambda error: say(str(error)))
+    try:
+        async with open_host(args) as host, telling_of_the_link(host):
+            if args.what == "run":
+                return await _begin(args, host, memory)
+            found = await _lying(host, running=args.what == "cancel")
+            if args.what == "report":
+                return await _report(args, host, found, memory)
+            if args.what == "cancel":
+                await _cancel(host, found)
+            return await _watch(args, host, found.id, memory)
+    finally:
+        await memory.close()
+
+
+async def _begin(args: argparse.Namespace, host: Host, memory: Memory) -> int:
+    """Prepare, show, ask, hand over, follow."""
+    from specconsole.bench.execute import messages
+    from specconsole.experiment import carry, fetch, plan, prepare
+    from specconsole.host.errand import new_id
+    from specconsole.service.discover import discover
+    from specconsole.service.secret import api_key
+
+    profile = profile_for(args, host)
+    if not args.plan:
+        raise UsageError("Which plan?", hint="specconsole experiment plans lists them.")
+    asked = plan.named(args.plan)
+    made = await prepare.fit(host, asked, await discover(host, profile), profile, memory)
+    going = await _interrupted(host, asked.name) if args.resume else None
+    _show(args, made, going)
+    if args.dry_run:
+        return 1 if made.blockers else 0
+    if made.blockers:
+        raise NotPermitted("Nothing was begun.", "; ".join(made.blockers) + ".")
+    if not args.yes and not _confirmed(host):
+        say("nothing was changed")
+        return 1
+    if made.to_write:
+        await _derive(host, made)
+        made = await prepare.fit(host, asked, await discover(host, profile), profile, memory)
+        if made.blockers or made.to_write:
+            raise SpecConsoleError("The derived units are not as planned.", "; ".join(made.blockers))
+    key = await api_key(host, made.units["baseline"], profile, os.environ)
+    secret = key.reveal() if key else None
+    ident = going.id if going else new_id()
+    if going:
+        await carry.begin(host, ident, api_key=secret)
+    else:
+        requests = [line for line in messages(asked.bench, None) if line.startswith(b'{"request"')]
+        told = made.to_json(await fetch.about(host, made))
+        await carry.begin(host, ident, plan=told, requests=requests, api_key=secret)
+    say(f"experiment {ident} is the host's now: this machine may sleep")
+    return 0 if args.detach else await _watch(args, host, ident, memory)
+
+
+async def _derive(host: Host, made: Prepared) -> None:
+    """Write the units of derived arms, as shown."""
+    from specconsole.service import derive_write
+
+    for one in made.to_write:
+        done = await derive_write.write(host, one)
+        say(f"wrote {done.path}")
+
+
+def _show(args: argparse.Namespace, made: Prepared, going: Lying | None) -> None:
+    from specconsole.experiment.prepare import lines
+
+    rows = lines(made)
+    if args.json:
+        value = {"plan": made.to_json({}) if not made.blockers else None, "lines": rows, "blockers": made.blockers}
+        (output.write_json if args.dry_run else output.write_json_line)({**value, "resumes": going and going.id})
+        return
+    width = max(len(topic) for topic, _ in rows)
+    output.write_text(f"{made.host}: experiment {made.plan.name}")
+    output.write_text("\n".join(f"  {topic:<{width}}  {one_line(text)}" for topic, text in rows))
+    if going:
+        output.write_text(f"  {'resumes':<{width}}  {going.id} after {going.settled} of {going.steps} steps")
+
+
+def _confirmed(host: Host) -> bool:
+    """Ask; the default is no. Raises UsageError where nobody can be asked."""
+    if not sys.stdin.isatty():
+        raise UsageError("Nobody can be asked here.", hint="Confirm with --yes, or look with --dry-run.")
+    sys.stderr.write(clean(f"Units of {host.name} are stopped and started for hours. Go? [y/N] "))
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+async def _lying(host: Host, *, running: bool) -> Lying:
+    from specconsole.experiment.carry import lying
+
+    found = [one for one in await lying(host) if one.running or not running]
+    if not found:
+        raise NotRunning(f"No experiment {'runs' if running else 'lies'} on {host.name}.")
+    return found[-1]
+
+
+async def _interrupted(host: Host, name: str) -> Lying:
+    from specconsole.experiment.carry import lying
+
+    found = [one for one in await lying(host) if not one.running and one.name == name and one.outcome != "finished"]
+    if not found:
+        raise NotRunning(f"No interrupted experiment {name} lies on {host.name}.")
+    return found[-1]
+
+
+async def _cancel(host: Host, found: Lying) -> None:
+    from specconsole.experiment.carry import cancel
+
+    if not await cancel(host, found.id):
+        raise NotRunning(f"No experiment runs on {host.name}.")
+    say("cancelled: a swap under way comes to its end, then the baseline serves again")
+
+
+async def _watch(args: argparse.Namespace, host: Host, ident: str, memory: Memory) -> int:
+    """Tell it until its end, then report."""
+    from specconsole.experiment import carry
+
+    teller = _Teller(as_json=args.json)
+    view = carry.View()
+    async with aclosing(carry.follow(host, ident, host.clock)) as views:
+        async for view in views:
+            teller(view)
+    teller.clear()
+    if view.end is None:
+        raise SpecConsoleError(
+            "Nobody goes on with the experiment.", hint="specconsole experiment run PLAN HOST --resume lets it go on."
+        )
+    found = await _lying(host, running=False)
+    return await _report(args, host, found, memory)
+
+
+class _Teller:
+    """Tells events as lines, and on a terminal how it stands."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+        self.live = sys.stderr.isatty()
+        self._told = self._shown = 0
+
+    def __call__(self, view: View) -> None:
+        """Tell what is new."""
+        for event in view.events[self._told :]:
+            self.clear()
+            if self.as_json:
+                output.write_json_line(event)
+            else:
+                say(line_of(event))
+        self._told = len(view.events)
+        if self.live and view.now and not view.over:
+            self.clear()
+            line = one_line(" ".join(str(view.now.get(name) or "") for name in ("arm", "text", "detail")), 100)
+            self._shown = output.width(line)
+            sys.stderr.write(line)
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Leave a clean line."""
+        if self._shown:
+            sys.stderr.write("\r" + " " * self._shown + "\r")
+            self._shown = 0
+
+
+def line_of(event: object) -> str:
+    """An event in a line."""
+    assert isinstance(event, dict)
+    number = event.get("number")
+    step = f"step {int(number) + 1} {event.get('arm')}: " if number is not None else ""
+    names = ("state", "outcome", "text", "why") if number is not None else ("event", "arm", "outcome", "text", "why")
+    return one_line(step + " ".join(str(event[name]) for name in names if event.get(name)))
+
+
+async def _report(args: argparse.Namespace, host: Host, lying: Lying, memory: Memory) -> int:
+    """Fetch, report, and let the host forget what is over."""
+    from specconsole.experiment import carry, fetch
+
+    found = await fetch.fetch(host, lying.id, memory)
+    code = _report_of(args, found)
+    if args.to and not args.keep and found.end is not None and found.end.get("outcome") == "finished":
+        await carry.forget(host, lying.id)
+    elif found.end is not None:
+        say(f"it stays on the host until `specconsole experiment report {host.name} --to FOLDER` has fetched it")
+    return code
+
+
+def _report_of(args: argparse.Namespace, found: Experiment) -> int:
+    from specconsole.bench.judge import Word
+    from specconsole.experiment import report
+
+    text = report.markdown(found)
+    if args.to:
+        folder = Path(args.to)
+        _write(folder, {"report.md": text, "experiment.json": json.dumps(found.to_json()), **report.charts(found)})
+        say(f"written to {folder}")
+    if args.json:
+        output.write_json({**found.to_json(), "answer": report.answer(found)})
+    elif args.to:
+        output.write_text("\n".join(report.answer(found)))
+    else:
+        output.write(text)
+    if found.end is not None and found.end.get("outcome") == "failed":
+        return 1
+    words = [one.judgement.word for one in report.compared(found).comparisons if one.comparable]
+    told = {Word.FASTER, Word.SLOWER, Word.ALIKE}
+    return 0 if words and all(word in told for word in words) else INCONCLUSIVE
+
+
+def _write(folder: Path, files: dict[str, str]) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be written: {reason(error)}.") from error
+
+
+def _read(name: str) -> Experiment:
+    from specconsole.experiment.fetch import Experiment
+
+    try:
+        value = json.loads(Path(name).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{name} is no experiment.json: {reason(error)}.") from error
+    return Experiment.from_json(value if isinstance(value, dict) else {})
+
+
+def _plans() -> int:
+    from specconsole.experiment.plan import KIND, named
+
+    rows: Sequence[tuple[str, str, str]] = [
+        (name, " → ".join(found.order), found.description) for name in resources.find(KIND) for found in (named(name),)
+    ]
+    output.write_text(output.table(("PLAN", "ORDER", "WHAT"), rows))
+    return 0

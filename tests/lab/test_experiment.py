@@ -1,0 +1,136 @@
+"""Experiments on real hosts: swaps and runs in turn by the host alone, with arms whose cost and acceptance are known."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab.cards import cards
+from tests.lab.conftest import MakeHost, on_trixie
+from tests.lab.host import LabHost
+from tests.lab.reach import eventually
+from tests.lab.test_lab_itself import get
+from tests.lab.test_verbs import Desk
+from tests.lab.units import NGRAM, SYSTEM, serve, unit
+
+pytestmark = on_trixie
+BASELINE = "vllm-base.service"
+HOME = "/var/lib/specconsole/experiments"
+
+
+def arm(name: str, acceptance: float, more: str = "") -> dict[str, str]:
+    """A variant: its steps take twice as long as the baseline's, so at no acceptance it must lose, at 0.9 win."""
+    environment = f"FAKE_LOAD_S=0.3 FAKE_ACCEPTANCE={acceptance} {more}"
+    relation = f"Conflicts={BASELINE}\nAfter={BASELINE}"
+    text = unit(serve(speculative=NGRAM), description=name, environment=environment, unit=relation)
+    return {f"{SYSTEM}/vllm-{name}.service": text}
+
+
+@pytest.fixture
+async def host(make_host: MakeHost) -> LabHost:
+    base = {f"{SYSTEM}/{BASELINE}": unit(serve(), description="base", environment="FAKE_LOAD_S=0.3")}
+    made = make_host(
+        files={**cards(1), **base, **arm("good", 0.9), **arm("bad", 0.05), **arm("broken", 0.9, "FAKE_FAIL=oom")}
+    )
+    made.run(f"systemctl start {BASELINE}")
+    await eventually(lambda: made.run(get("/health"), check=False).returncode == 0, 30)
+    return made
+
+
+def plan(folder: Path, order: list[str], end: str = "winner") -> str:
+    arms = "".join(
+        f'[arms.{name}]\nunit = "vllm-{name}.service"\n' for name in dict.fromkeys(order) if name != "baseline"
+    )
+    path = folder / "night.toml"
+    path.write_text(
+        f'order = {json.dumps(order)}\nend = "{end}"\n[arms.baseline]\nunit = "{BASELINE}"\n{arms}'
+        "[bench]\nrepeat = 1\nmax_tokens = 40\nwarmup = 1\n[swap]\ndrain_s = 1\nload_deadline_s = 60\n"
+    )
+    return str(path)
+
+
+def serving(host: LabHost) -> str:
+    host.run(get("/health"))
+    return host.run("systemctl list-units --state=active --no-legend --plain 'vllm*'").stdout.split()[0]
+
+
+def report(desk: Desk, folder: Path, status: int = 0) -> dict[str, Any]:
+    desk("experiment", "report", "gpu-1", "--to", str(folder), status=status)
+    value: dict[str, Any] = json.loads((folder / "experiment.json").read_text())
+    return value
+
+
+def begun(desk: Desk, path: str, *words: str) -> subprocess.Popen[str]:
+    argv = desk.argv("experiment", "run", path, "gpu-1", "--yes", *words)
+    return subprocess.Popen(argv, env=desk.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def step_is(host: LabHost, number: int, state: str) -> bool:
+    lines = host.run(f"cat {HOME}/*/record", check=False).stdout.splitlines()
+    events = [json.loads(line) for line in lines]
+    return any(event.get("number") == number and event.get("state") == state for event in events)
+
+
+async def test_it_goes_on_alone_passes_over_what_fails_and_ends_on_the_winner(host: LabHost, tmp_path: Path) -> None:
+    desk = Desk(host, tmp_path)
+    with begun(desk, plan(tmp_path, ["baseline", "good", "broken", "bad", "baseline"])) as console:
+        await eventually(lambda: step_is(host, 0, "done"), 60)
+        host.cut_ssh()
+        await eventually(lambda: step_is(host, 1, "swapped"), 90)
+        console.kill()
+    await eventually(lambda: ended(host), 170)
+    assert serving(host) == "vllm-good.service"
+    found = await asyncio.to_thread(report, desk, tmp_path / "out")
+    assert [(step["arm"], step["state"]) for step in found["steps"]] == [
+        ("baseline", "done"),
+        ("good", "done"),
+        ("broken", "failed"),
+        ("bad", "done"),
+        ("baseline", "done"),
+    ]
+    runs = [step["run"] for step in found["steps"] if step["run"]]
+    assert [sum(one["completion_tokens"] for one in run["results"]) for run in runs] == [200] * 4
+    assert len({run["identity"]["invocation"] for run in runs}) == 4
+    text = (tmp_path / "out" / "report.md").read_text()
+    assert "vllm-good.service (ngram k=5): Speculation pays" in text
+    assert "vllm-bad.service (ngram k=5): Speculation does not pay" in text
+    assert "passed over" in text
+    assert (tmp_path / "out" / "tpot.svg").read_text().startswith("<svg")
+    assert host.run(f"ls -A {HOME}; ls -A /run/specconsole").stdout == "", "nothing of it stays on the host"
+
+
+async def test_a_reboot_ends_it_and_a_console_lets_it_go_on(host: LabHost, tmp_path: Path) -> None:
+    host.run(f"systemctl enable {BASELINE}")
+    desk, path = Desk(host, tmp_path), plan(tmp_path, ["baseline", "bad", "baseline"], "baseline")
+    desk("experiment", "run", path, "gpu-1", "--yes", "--detach")
+    await eventually(lambda: step_is(host, 1, "swapped"), 90)
+    refused = desk("swap", "gpu-1", BASELINE, "--yes", status=1)
+    assert "an experiment runs" in refused.stderr
+    await asyncio.to_thread(host.reboot)
+    await eventually(lambda: host.run(get("/health"), check=False).returncode == 0, 30)
+    desk("experiment", "watch", "gpu-1", status=1)
+    begun(desk, path, "--resume", "--detach").wait(60)
+    await eventually(lambda: ended(host), 150)
+    found = await asyncio.to_thread(report, desk, tmp_path / "out")
+    assert [step["state"] for step in found["steps"]] == ["done"] * 3
+    begins = [event for event in found["events"] if event["event"] == "step" and event["state"] == "begin"]
+    assert [event["number"] for event in begins] == [0, 1, 1, 2], "what was measured is not measured again"
+    assert serving(host) == BASELINE
+
+
+async def test_a_cancel_returns_to_the_baseline(host: LabHost, tmp_path: Path) -> None:
+    desk = Desk(host, tmp_path)
+    desk("experiment", "run", plan(tmp_path, ["baseline", "bad", "baseline"]), "gpu-1", "--yes", "--detach")
+    await eventually(lambda: step_is(host, 1, "swapped"), 90)
+    desk("experiment", "cancel", "gpu-1", status=5)
+    assert serving(host) == BASELINE
+    assert ended(host)
+
+
+def ended(host: LabHost) -> bool:
+    return '"event":"end"' in host.run(f"cat {HOME}/*/record", check=False).stdout
