@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import timezone
 from pathlib import Path
 from typing import Any
 
-from specconsole.bench.arms import best_k, sort
 from specconsole.bench.book import Progress
-from specconsole.bench.measure import entry
-from specconsole.bench.run import BenchRun
 from specconsole.engine.client import Model
 from specconsole.engine.health import Health
 from specconsole.engine.histogram import Histogram
@@ -22,7 +19,7 @@ from specconsole.engine.spec import SpecCounters
 from specconsole.engine.window import Window
 from specconsole.errors import SpecConsoleError
 from specconsole.gpu.sample import Fleet, Gpu, Vitals
-from specconsole.history.entry import Load, Run, Swap
+from specconsole.history.entry import Load
 from specconsole.host.base import Endpoint, Link
 from specconsole.host.carried import Carried
 from specconsole.load.timeline import LoadTimeline
@@ -34,9 +31,9 @@ from specconsole.service.start import Follower
 from specconsole.service.swap import Known, SwapView
 from specconsole.service.unit import Serving, Speculation, Unit, UnitState
 from specconsole.ui.app import SpecConsole
-from specconsole.ui.history_feed import Compared, Remembered
 from specconsole.ui.swap_feed import Prepared
 from tests.fakes import FakeClock, FakeHost
+from tests.ui.played_history import PlayedHistory
 
 GIB = 1024**3
 NGRAM = "vllm-kimi-k25-ngram.service"
@@ -239,51 +236,6 @@ class PlayedDerives:
     async def write(self, plan: Derivation) -> Written:
         self.asked.append(("write", plan.name))
         return Written(plan.path, "0644")
-
-
-class PlayedHistory:
-    """A history as a test fills it: `lists`, whole `runs` by id, and what was asked for."""
-
-    def __init__(self) -> None:
-        self.known = Remembered()
-        self.runs: dict[int, BenchRun] = {}
-        self.asked: list[tuple[str, object]] = []
-        self.trouble: SpecConsoleError | None = None
-
-    def remember(self, *runs: BenchRun, loads: tuple[Load, ...] = (), swaps: tuple[Swap, ...] = ()) -> None:
-        """Keep runs as the history does, with ids from 1."""
-        for run in runs:
-            self.runs[len(self.runs) + 1] = run
-        short = [replace(entry(run), id=ident, body={}) for ident, run in self.runs.items()]
-        numbered = [replace(load, id=place) for place, load in enumerate(loads, 1)]
-        self.known = Remembered(
-            (*self.known.loads, *numbered),
-            (*self.known.swaps, *(replace(swap, id=place) for place, swap in enumerate(swaps, 1))),
-            tuple(sorted(short, key=lambda run: -run.started)),
-        )
-
-    async def lists(self) -> Remembered:
-        if self.trouble:
-            raise self.trouble
-        return self.known
-
-    async def run(self, number: int) -> BenchRun:
-        self.asked.append(("run", number))
-        return self.runs[number]
-
-    async def compare(self, runs: Sequence[Run]) -> Compared:
-        self.asked.append(("compare", tuple(run.id for run in runs)))
-        whole = [self.runs[run.id] for run in runs if run.id]
-        found = sort(whole, loads=self.known.loads)
-        return Compared(tuple(runs), found, (*best_k(found.comparisons), *found.alone))
-
-    async def save(self, path: Path) -> str:
-        self.asked.append(("save", path))
-        return f"{path} holds 3 records."
-
-    async def merge(self, path: Path) -> str:
-        self.asked.append(("merge", path))
-        return f"{path}: 3 records; new here: 1 runs."
 
 
 class PlayedFeeds:
