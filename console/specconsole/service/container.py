@@ -101,7 +101,7 @@ def _apply(container: Container, name: str, value: str) -> None:
         outside, inside = value.split(":")[:2]
         container.volumes.append((outside.rstrip("/") or "/", inside.rstrip("/")))
     elif name == "--mount":
-        pairs = dict(part.partition("=")[::2] for part in value.split(","))
+        pairs = {key: said for key, _, said in (part.partition("=") for part in value.split(","))}
         outside, inside = pairs.get("source") or pairs.get("src", ""), pairs.get("target") or pairs.get("dst", "")
         container.volumes.append((outside.rstrip("/"), (inside or pairs.get("destination", "")).rstrip("/")))
     elif name == "--entrypoint" and value:

@@ -50,7 +50,7 @@ def lasting(driver: type[Driver]) -> type[Driver]:
     class LastingDriver(driver):  # type: ignore[misc,valid-type]
         def __init__(self, app: Any, **options: Any) -> None:
             super().__init__(app, **options)
-            own: dict[str, Any] = self.__dict__
+            own: Any = self.__dict__
             if "_file" in own:
                 own["_file"] = Lasting(own["_file"], self._leave)
 

@@ -115,7 +115,8 @@ async def _run(args: argparse.Namespace) -> int:
                 unit = await chosen(host, said, args.unit)
                 speculates = unit.serving.role is Role.VARIANT
                 refuse_random(specs, speculates=speculates, allowed=args.allow_random)
-                if len(specs) > 1:
+                first, *more = specs
+                if more:
                     grid = await bench_cells.followed(
                         run_cells(
                             host, unit, specs, profile=said, environ=os.environ, memory=memory, cancel=stop.cancel
@@ -123,7 +124,7 @@ async def _run(args: argparse.Namespace) -> int:
                     )
                     return bench_cells.finish(args, grid)
                 stream = run_unit(
-                    host, unit, specs[0], profile=said, environ=os.environ, memory=memory, cancel=stop.cancel
+                    host, unit, first, profile=said, environ=os.environ, memory=memory, cancel=stop.cancel
                 )
                 found = await _followed(stream, stop, detach=args.detach)
         return 0 if found is None else finish(args, found)
