@@ -123,18 +123,10 @@ class Ground:
         os.mkdir(folder, 0o700)
         try:
             for name, data in files:
-                self._lay(os.path.join(folder, name), data)
+                _lay(os.path.join(folder, name), data)
         except OSError:
             self.clear(folder)
             raise
-
-    def _lay(self, path: str, data: bytes) -> None:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            if os.write(fd, data) != len(data):
-                raise OSError(28, "No space left on device", path)
-        finally:
-            os.close(fd)
 
     def clear(self, folder: str) -> None:
         """Take a folder away; one that is gone or held is no matter."""
@@ -173,3 +165,12 @@ class Ground:
 
 
 GROUND = Ground()
+
+
+def _lay(path: str, data: bytes) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        if os.write(fd, data) != len(data):
+            raise OSError(28, "No space left on device", path)
+    finally:
+        os.close(fd)
