@@ -85,7 +85,7 @@ def test_json_lines_in_every_form(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "words"), [("{oops", "line 1: no JSON"), ({"turns": []}, "line 1: no prompt"), ("[]", "line 1: no prompt")]
+    ("line", "words"), [("{oops", "line 1: no JSON"), ({"turns": []}, "line 1: no prompt"), ("[]", "holds no prompt")]
 )
 def test_a_bad_line_is_named(line: object, words: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=words):
