@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.lab.cards import cards
 from tests.lab.faults import BASELINE, NGRAM
 from tests.lab.host import LabHost
-from tests.lab.test_lab_itself import get
+from tests.lab.test_lab_itself import get, wait
 from tests.lab.test_verbs import Desk
 from tests.lab.units import SYSTEM, deployment
 
@@ -30,3 +30,8 @@ def swapped(desk: Desk, *words: str, status: int = 0) -> str:
     """Swap to n-gram by the command, and return all that it said."""
     done = desk("swap", "gpu-1", NGRAM, "--yes", "--drain", "1", *words, status=status)
     return done.stdout + done.stderr
+
+
+def cleared(host: LabHost) -> None:
+    """Wait until nothing of ours lies in /run: what comes after a swap's end takes its folder away."""
+    wait(host, 'test -z "$(ls -A /run/specconsole)"')

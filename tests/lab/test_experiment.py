@@ -14,7 +14,7 @@ from tests.lab.cards import cards
 from tests.lab.conftest import MakeHost, on_trixie
 from tests.lab.host import LabHost
 from tests.lab.reach import eventually
-from tests.lab.test_lab_itself import get
+from tests.lab.test_lab_itself import get, wait
 from tests.lab.test_verbs import Desk
 from tests.lab.units import NGRAM, SYSTEM, serve, unit
 
@@ -106,7 +106,7 @@ async def test_it_goes_on_alone_passes_over_what_fails_and_ends_on_the_winner(ho
     assert "vllm-bad.service (ngram k=5): Speculation does not pay" in text
     assert "passed over" in text
     assert (tmp_path / "out" / "tpot.svg").read_text().startswith("<svg")
-    assert host.run(f"ls -A {HOME}; ls -A /run/specconsole").stdout == "", "nothing of it stays on the host"
+    wait(host, f'test -z "$(ls -A {HOME}; ls -A /run/specconsole)"')  # nothing of it stays on the host
 
 
 async def test_a_reboot_ends_it_and_a_console_lets_it_go_on(host: LabHost, tmp_path: Path) -> None:

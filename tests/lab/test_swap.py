@@ -11,6 +11,7 @@ import pytest
 from tests.lab.cards import cards
 from tests.lab.conftest import MakeHost
 from tests.lab.host import LabHost
+from tests.lab.swapping import cleared
 from tests.lab.test_lab_itself import get
 from tests.lab.test_verbs import Desk
 from tests.lab.units import deployment
@@ -44,6 +45,6 @@ async def test_from_baseline_to_ngram_and_back(host: LabHost, tmp_path: Path) ->
     assert serves(host) == NGRAM
     assert "speculation by the log on, by /metrics on" in done.stdout
     assert record(host)[-1]["outcome"] == "committed"
-    assert host.run("ls /run/specconsole").stdout == ""
+    cleared(host)
     done = desk("swap", "gpu-1", BASELINE, "--yes", "--drain", "1")
     assert serves(host) == BASELINE

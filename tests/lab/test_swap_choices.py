@@ -11,7 +11,7 @@ from tests.lab import faults
 from tests.lab.conftest import MakeHost, on_trixie
 from tests.lab.faults import BASELINE, NGRAM
 from tests.lab.host import LabHost
-from tests.lab.swapping import deployed, up
+from tests.lab.swapping import cleared, deployed, up
 from tests.lab.test_verbs import Desk
 
 pytestmark = on_trixie
@@ -80,5 +80,5 @@ def test_a_login_with_sudo_does_all_of_it(make_host: MakeHost, desk: Callable[[L
     assert "serves" in here("start", "ops", BASELINE, "--yes").stdout
     assert faults.serving(host) == BASELINE
     assert host.run(f"stat -c '%U %a' {faults.RECORD}").stdout == "root 600\n"
-    assert host.run("ls -A /run/specconsole").stdout == ""
+    cleared(host)
     assert "swap to" in here("swap", "ops", "--follow", status=0).stdout or faults.record(host).outcome == "committed"

@@ -18,7 +18,7 @@ from tests.lab.conftest import MakeHost, on_trixie
 from tests.lab.faults import BASELINE, NGRAM, WEIGHTS
 from tests.lab.host import LabHost
 from tests.lab.reach import eventually, reach, way
-from tests.lab.swapping import deployed, swapped, up
+from tests.lab.swapping import cleared, deployed, swapped, up
 from tests.lab.test_lab_itself import get
 from tests.lab.test_link import wired
 from tests.lab.test_verbs import Desk
@@ -170,7 +170,7 @@ async def test_two_consoles_at_once(make_host: MakeHost) -> None:
         views = await asyncio.gather(faults.told(one, begun[0]), faults.told(two, begun[0]))
         assert views[0].story == views[1].story
     assert faults.serving(host) == NGRAM
-    assert host.run("ls /run/specconsole").stdout == ""
+    cleared(host)
 
 
 async def test_cancel_rolls_back_and_drain_gives_up(make_host: MakeHost) -> None:
@@ -245,7 +245,7 @@ def test_keys_are_used_and_leave_no_trace(make_host: MakeHost, desk: Callable[[L
     assert "one token was generated" in said
     traces = shown + said + host.run(f"cat {faults.RECORD}; journalctl --no-pager -b -u specconsole-swap").stdout
     assert not any(key in traces for key in KEYS)
-    assert host.run("ls -A /run/specconsole").stdout == ""
+    cleared(host)
 
 
 # -- the plain verbs --
