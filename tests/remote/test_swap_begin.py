@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from specconsole.remote import swap_begin
+from specconsole.remote import swap_begin, transient
 from specconsole.remote.swap_world import World
 
 KEY = "sk-secret-0123456789"
@@ -51,8 +51,13 @@ class Here(World):
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the folders of swaps lie."""
-    monkeypatch.setattr(swap_begin, "RUN", str(tmp_path / "run"))
+    monkeypatch.setattr(transient, "RUN", str(tmp_path / "run"))
     return tmp_path / "run"
+
+
+def started(world: Here) -> list[list[str]]:
+    """What was handed to systemd."""
+    return [call for call in world.calls if call[0] == "systemd-run"]
 
 
 def begin(world: Here) -> dict[str, Any]:
@@ -69,7 +74,7 @@ def test_it_lies_in_a_folder_of_root_s_alone_and_the_key_in_one_file(run: Path) 
     assert run.stat().st_mode & 0o777 == 0o700
     holding = [path.name for path in (run / "s1").iterdir() if KEY in path.read_text()]
     assert holding == ["key"]
-    (argv,) = world.calls
+    (argv,) = started(world)
     assert "--unit=specconsole-swap" in argv
     assert "--collect" in argv
     assert KEY not in " ".join(argv)
@@ -105,7 +110,7 @@ def test_a_full_run_is_one_sentence(run: Path, monkeypatch: pytest.MonkeyPatch) 
     world = Here()
     monkeypatch.setattr(os, "write", lambda _, data: len(data) - 1)
     assert "No space left on device" in begin(world)["refused"]
-    assert not world.calls
+    assert not started(world)
     assert not list(run.iterdir())
 
 

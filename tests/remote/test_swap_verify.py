@@ -161,7 +161,7 @@ def test_a_card_that_cannot_be_read_is_not_known_and_teaches_no_floor(world: Pre
     world.rows = [gpu(GIB // 4), gpu(None, index=1, error="GPU is lost")]
     going = stopped(run())
     swap_verify.verify(going)
-    assert "GPU 1 cannot be read: GPU is lost" in notes(going)
+    assert "GPU 1: cannot be read: GPU is lost" in notes(going)
     assert not events(going, "floor")
 
 

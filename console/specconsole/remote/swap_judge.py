@@ -45,7 +45,7 @@ def _card(row: Row, floor: Optional[int], ours: FrozenSet[int], wanted: Optional
     index, used, total = int(row.get("index", 0)), row.get("memory_used"), row.get("memory_total")
     if row.get("error") or used is None:
         return Card(
-            index, UNKNOWN, None, "GPU %d cannot be read: %s" % (index, row.get("error") or "no memory reading")
+            index, UNKNOWN, None, "GPU %d: cannot be read: %s" % (index, row.get("error") or "no memory reading")
         )
     holders: List[Row] = row.get("processes") or []
     mine = [one for one in holders if one["pid"] in ours]
