@@ -5,13 +5,9 @@ from __future__ import annotations
 from textual.app import App
 from textual.reactive import Reactive, var
 from textual.screen import Screen
-from textual.timer import Timer
 
 from specconsole.host.base import Link
 from specconsole.ui.widgets.header import Header, Served
-
-BELOW_S = 1.0
-"""Under a dialog a screen repaints this often: any change there costs Textual a repaint of everything, 40 KB/s at ten changes a second."""
 
 
 class LiveScreen(Screen[None], inherit_bindings=False):
@@ -30,9 +26,6 @@ class LiveScreen(Screen[None], inherit_bindings=False):
     clock_text: var[str] = var("")
     """The time of day."""
 
-    _below: Timer | None = None
-    """Ends the wait of what changed under a dialog; None: nothing waits."""
-
     @classmethod
     def shared(cls, app: type[App[None]]) -> list[Reactive[object]]:
         """The app's reactives that this screen declares too; Textual's own are not among them."""
@@ -43,13 +36,3 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         """The header, bound to this screen."""
         me = LiveScreen
         return Header().data_bind(me.host_name, me.rights, me.link, me.served, me.now, me.clock_text)
-
-    def _compositor_refresh(self) -> None:
-        if self is self.app.screen:
-            super()._compositor_refresh()
-        elif self._below is None:
-            self._below = self.set_timer(BELOW_S, self._repaint_below)
-
-    def _repaint_below(self) -> None:
-        self._below = None
-        super()._compositor_refresh()
