@@ -63,7 +63,7 @@ COMMANDS: tuple[Command, ...] = (
         "units.derive",
         "D",
         "derive",
-        "Derive a speculative unit from the selected baseline: the diff is shown first",
+        "Derive a speculative unit from the selected one: the diff is shown first",
         "app.derive",
         Place.DASHBOARD,
         mutating=True,
