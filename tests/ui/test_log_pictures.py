@@ -17,6 +17,7 @@ KEYS = {
     "nothing_found": ["2", "slash", *"nowhere", "enter"],
     "filtered": ["2", "v", "p", "p", "p", "p"],
     "wrapped_and_marked": ["2", "k", "k", "m", "k", "k", "k", "m", "w", "k"],
+    "asked_for_a_time": ["2", "at", *"14:32"],
     "record": ["2", "E", "enter"],
 }
 

@@ -191,6 +191,7 @@ class LogPane(Pane):
         self._before = (choice, at)
         old = {"search": search.pattern if search else None, "filter": choice.text}.get(what)
         self.prompt.ask(what, old.text if old else value, regex=old.regex if old else self.prompt.regex)
+        self.call_after_refresh(self.view.again)  # the line takes a row: the library tells the log of it only later
 
     @on(LogPrompt.Typed)
     def _typed(self, event: LogPrompt.Typed) -> None:

@@ -108,7 +108,8 @@ class LogView(Inked):
         """Draw anew after something was done with what is read; `reveal`: with the hit in view."""
         if reveal:
             self.reading.reveal(self._cells)
-        if self.size:
+        # The dashboard and the log screen read one log: the hidden one, resized late, must not cut it to its own room.
+        if self.size and self.screen in self.app.screen_stack:
             self.reading.fit(self._cells, self.size.height)
         self._show()
         self._sweep()
