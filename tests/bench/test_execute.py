@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from specconsole.bench.book import Progress
+from specconsole.bench.book import Book, Progress
 from specconsole.bench.check import Level, check
 from specconsole.bench.execute import execute
 from specconsole.bench.prompt import Prompt
@@ -282,6 +282,19 @@ async def test_a_link_that_breaks_under_a_run_from_here_ends_it() -> None:
     assert run is not None
     assert (run.why, run.error) == ("link lost", "no answer for 5 s")
     assert [one.id for one in run.kept] == ["a/0"]
+
+
+def test_a_run_whose_last_streams_went_with_the_link_is_not_finished() -> None:
+    def ended(error: str) -> BenchRun:
+        book = Book(SPEC, Identity(), 0, tunnel=True)
+        book.take({"event": "result", "id": "a/0", "prompt": "a", "chunks": [], "error": error})
+        book.take({"event": "end", "why": "finished"})
+        book.broken = "no answer for 5 s"
+        book.close(Exit(0, b""))
+        return book.run
+
+    assert ended("connection closed").why == "link lost"
+    assert ended("").why == "finished"
 
 
 async def test_a_server_that_is_not_there_fails_a_run_from_here() -> None:

@@ -105,10 +105,14 @@ class Book:
             self.run = replace(self.run, why="failed", error=reason)
 
     def lost(self, reason: str) -> None:
-        """The link broke while it ran."""
+        """The link broke while it ran.
+
+        A load generator here may call itself finished, when the streams that the link took with it were its last ones.
+        """
         self.phase = "ended"
         self.active.clear()
-        if self.run.why in ("", "cancelled"):
+        torn = self.run.why == "finished" and any(result.error for result in self.run.results)
+        if torn or self.run.why in ("", "cancelled"):
             self.run = replace(self.run, why="link lost", error=reason)
 
     def _on_identity(self, line: Mapping[str, Any]) -> str:

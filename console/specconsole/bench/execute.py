@@ -24,6 +24,7 @@ from specconsole.logs.source import Source
 from specconsole.stream import whole_lines
 
 CANCEL = b'{"cancel": true}\n'
+GONE = (LinkKind.LOST, LinkKind.REFUSED, LinkKind.CLOSED)
 
 
 async def execute(
@@ -76,7 +77,10 @@ async def execute(
                             yield book.progress(news)
             finally:
                 await reader.aclose()
-            book.close(await process.wait())
+            exit_ = await process.wait()
+            if tunnel and host.link.kind in GONE:  # its streams may have ended before anyone was told of the link
+                book.broken = host.link.reason
+            book.close(exit_)
         except LinkLost as lost:
             book.lost(str(lost))
         finally:
@@ -127,7 +131,7 @@ async def _mind_link(host: Host, process: Process, book: Book) -> None:
     """End the run when the link to the host is gone; a load generator here would only see its connections close."""
     async with aclosing(host.links()) as links:
         async for link in links:
-            if link.kind in (LinkKind.LOST, LinkKind.REFUSED, LinkKind.CLOSED):
+            if link.kind in GONE:
                 book.broken = link.reason
                 await process.write(CANCEL)
                 return
