@@ -137,6 +137,20 @@ def test_the_commands_of_a_profile_are_run_in_pairs(played: Callable[..., Story]
     assert "ended with status 3: it does not like that" in story.why
 
 
+def test_the_command_for_a_unit_that_serves_is_run_where_one_does(played: Callable[..., Story]) -> None:
+    hooks = {"before": ["/bin/lb", "drain"], "after": ["/bin/lb", "serve"]}
+
+    def ran(action: str, **broken: Exception) -> list[str]:
+        host = Host()
+        played(action, broken={(name, False): error for name, error in broken.items()}, host=host, hooks=hooks)
+        return [call[1] for call in host.calls if call[0] == "/bin/lb"]
+
+    assert ran("stop") == ["drain"], "nothing serves after a stop"
+    assert ran("stop", drain=StepFailed("busy")) == ["drain", "serve"]
+    assert ran("start") == ["serve"], "what a stop has drained serves again"
+    assert ran("start", watch=StepFailed("no")) == []
+
+
 def test_a_cancel_before_a_step_is_heeded(played: Callable[..., Story], tmp_path: Path) -> None:
     (tmp_path / "orders").write_text(json.dumps({"order": "cancel"}) + "\n")
     assert played().outcome == "unchanged"

@@ -191,3 +191,15 @@ def test_holders_are_added_up_over_their_gpus() -> None:
 
 def test_sides_are_a_value() -> None:
     assert Sides((), None, ()) == Sides((), None, ())
+
+
+def test_the_commands_of_a_profile_are_shown_where_they_are_run() -> None:
+    choices = Choices(before=("/bin/lb", "drain"), after=("/bin/lb", "serve"))
+
+    def shown(action: str, target: Unit) -> dict[str, str]:
+        found = dict(lines(plan(action, target, choices=choices)))
+        return {name: found[name].partition(" the host runs")[0] for name in ("before", "after") if name in found}
+
+    assert shown("swap", NGRAM) == {"before": "before the drain", "after": "when it serves"}
+    assert shown("start", NGRAM) == {"after": "when it serves"}
+    assert shown("stop", BASE) == {"before": "before the drain", "after": "where it is given up and goes on serving"}

@@ -43,7 +43,8 @@ def perform(run: Run, steps: Dict[str, Callable[[Run], None]] = STEPS) -> str:
         return _after(run, failure, steps)
     run.write("step", step="commit", state="begin")
     _hold(run, "commit")
-    _put_back(run)
+    if run.plan["action"] != "stop":
+        _serves_again(run)
     return _end(run, "committed", _committed(run))
 
 
@@ -83,7 +84,8 @@ def _hold(run: Run, name: str) -> None:
 def _after(run: Run, failure: StepFailed, steps: Dict[str, Callable[[Run], None]]) -> str:
     what = swap_rule.after_failure(run.story)
     if what == swap_rule.UNCHANGED:
-        _put_back(run)
+        if run.hooked == "before":
+            _serves_again(run)
         stale = " (stale)" if isinstance(failure, Stale) else ""
         return _end(run, "unchanged", str(failure) + stale, failure.advice)
     if what == swap_rule.LEAVE:
@@ -112,20 +114,19 @@ def _roll_back(run: Run, first: StepFailed, steps: Dict[str, Callable[[Run], Non
                 run.note("going on without: %s" % failure)
         for name in ("start", "watch", "prove"):
             _step(run, name, steps)
-        _put_back(run)
+        _serves_again(run)
     except StepFailed as failure:
         why = "%s; and the way back failed: %s" % (first, failure)
         return _end(run, "failed", why, [*first.advice, *failure.advice, *_ways_out(run)])
     return _end(run, "rolled_back", str(first), first.advice)
 
 
-def _put_back(run: Run) -> None:
-    """Run the command that answers the one before the drain; its failure takes nothing back, but is told."""
-    if run.hooked == "before":
-        try:
-            run.hook("after")
-        except StepFailed as failure:
-            run.note(str(failure))
+def _serves_again(run: Run) -> None:
+    """Run the plan's command for a unit that serves, the new one or the old one; its failure takes nothing back, but is told."""
+    try:
+        run.hook("after")
+    except StepFailed as failure:
+        run.note(str(failure))
 
 
 def _committed(run: Run) -> str:

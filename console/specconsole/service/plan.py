@@ -7,7 +7,7 @@ makes the plan stale, and it is made anew and asked for anew.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -267,12 +267,7 @@ def _lines(plan: Plan) -> list[tuple[str, str]]:
         "commit": f"write it into {RECORD} on the host, the one file that stays there",
     }
     found = [(step, words[step]) for step in plan.steps if words[step]]
-    for name, when, argv in (
-        ("before", "before the drain", plan.choices.before),
-        ("after", "when it serves", plan.choices.after),
-    ):
-        if argv:
-            found.append((name, f"{when} the host runs, as root: {shlex.join(argv)}"))
+    found += [(name, f"{when} the host runs, as root: {shlex.join(argv)}") for name, when, argv in _commands(plan)]
     found.append(("on failure", _failure(plan)))
     found += [("GPU", _holder(holder)) for holder in plan.holders or ()]
     if plan.holders is None:
@@ -281,6 +276,16 @@ def _lines(plan: Plan) -> list[tuple[str, str]]:
     found += [("note", remark) for remark in plan.remarks]
     found += [("BLOCKED", blocker) for blocker in plan.blockers]
     return found
+
+
+def _commands(plan: Plan) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """The profile's commands that this plan runs, and when."""
+    if plan.choices.before and "drain" in plan.steps:
+        yield "before", "before the drain", plan.choices.before
+    if plan.choices.after and plan.action != "stop":
+        yield "after", "when it serves", plan.choices.after
+    elif plan.choices.after and plan.choices.before:
+        yield "after", "where it is given up and goes on serving", plan.choices.after
 
 
 def _keys(units: Sequence[Unit]) -> str:
