@@ -84,8 +84,9 @@ class Prepared:
             "units": {unit.name: unit_json(unit, self.users) for unit in self.rivals},
             "deadlines": {unit.name: self.deadline_s(unit) for unit in self.rivals},
             "steps": [
-                {"arm": name, "run": arguments_of(self.units[name].serving.endpoint, plan.bench, 0)}
+                {"arm": name, "run": arguments_of(unit.serving.endpoint, plan.bench, 0, unit.key)}
                 for name in self.steps
+                for unit in (self.units[name],)
             ],
             "swap": {
                 "drain_s": plan.drain_s if plan.drain_s is not None else DRAIN_S,
