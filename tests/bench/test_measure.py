@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from specconsole.bench.check import Level, check
 from specconsole.bench.measure import Subject, entry, measure
 from specconsole.bench.run import BenchRun
+from specconsole.bench.table import rows
 from specconsole.errors import NotPermitted
 from specconsole.history.memory import Memory
 from specconsole.host.base import Endpoint, Exit, Program
@@ -116,3 +118,13 @@ def test_a_remembered_run_has_its_figures_at_hand() -> None:
     assert kept.summary["arm"] == "ngram k=5"
     assert kept.fingerprint["version"] == "0.24.0"
     assert len(json.dumps(kept.summary)) < 1000
+
+
+def test_a_remembered_run_leads_with_the_tokens_per_step_of_the_counters() -> None:
+    """Chunks that hold several steps make more of the stamps' than there is; lists, trends and tables say the same."""
+    whole = h200.run("M5", "main-T0")
+    joined = replace(whole, results=tuple(replace(one, chunks=one.chunks[::2]) for one in whole.results))
+    by_stamps = joined.timing().tau
+    assert by_stamps is not None
+    assert by_stamps > 6
+    assert round(float(entry(joined).summary["tau"]), 3) == round(rows(joined)[-1].tau or 0.0, 3) == 4.757

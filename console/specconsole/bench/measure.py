@@ -172,7 +172,7 @@ def entry(run: BenchRun) -> Run:
     summary = {
         "tpot_s": timing.tpot_s,
         "ttft_s": timing.ttft_s,
-        "tau": timing.tau if timing.tau is not None or figures is None else figures.tau,
+        "tau": figures.tau if figures is not None and figures.tau is not None else timing.tau,
         "acceptance_rate": figures.rate if figures else None,
         "acceptance_length": figures.length if figures else None,
         "coverage": figures.coverage if figures else None,
