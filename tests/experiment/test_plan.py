@@ -46,6 +46,12 @@ def test_a_form_goes_on_from_one_baseline_to_the_next_arm() -> None:
     assert plan(text).order == ("baseline", "ngram", "baseline", "eagle3", "baseline")
 
 
+def test_a_form_of_too_many_arms_is_too_long() -> None:
+    arms = "".join(f'[arms.n{place}]\nunit = "n{place}"\n' for place in range(20))
+    with pytest.raises(ConfigError, match='"order" has 41 steps; 40 are the most'):
+        plan(f'order = "A-B-A"\n[arms.baseline]\nunit = "a"\n{arms}')
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

@@ -109,7 +109,7 @@ def of_file(file: toml.File) -> ExperimentPlan:
     return ExperimentPlan(
         name=Path(file.name).stem,
         arms=arms,
-        order=_order(file, top, arms),
+        order=_steps(file, top, arms),
         end=file.one_of(top, "end", ENDS, default=BASELINE) or BASELINE,
         margin=float(margin),
         soak_s=float(file.get(top, "soak_s", "number", default=0)),
@@ -167,6 +167,13 @@ def _ks(file: toml.File, table: Mapping[str, Any], name: str, path: tuple[str, .
     return [(f"{name}-k{k}", k) for k in dict.fromkeys(ks)]
 
 
+def _steps(file: toml.File, top: Mapping[str, Any], arms: Mapping[str, Arm]) -> tuple[str, ...]:
+    order = _order(file, top, arms)
+    if len(order) > MOST_STEPS:
+        raise file.wrong(("order",), f'"order" has {len(order)} steps; {MOST_STEPS} are the most.')
+    return order
+
+
 def _order(file: toml.File, top: Mapping[str, Any], arms: Mapping[str, Arm]) -> tuple[str, ...]:
     """The steps: names of arms, or a form for a baseline and one other arm; ABBA for each where there are more."""
     if isinstance(top.get("order"), str):
@@ -190,8 +197,6 @@ def _order(file: toml.File, top: Mapping[str, Any], arms: Mapping[str, Arm]) -> 
     unused = [name for name in arms if name not in order]
     if unused:
         raise file.wrong(("order",), f'"order" leaves out {", ".join(unused)}.', "Add it, or take its table away.")
-    if len(order) > MOST_STEPS:
-        raise file.wrong(("order",), f'"order" has {len(order)} steps; {MOST_STEPS} are the most.')
     return tuple(order)
 
 

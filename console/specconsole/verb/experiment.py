@@ -241,10 +241,13 @@ async def _report(args: argparse.Namespace, host: Host, lying: Lying, memory: Me
 
     found = await fetch.fetch(host, lying.id, memory)
     code = _report_of(args, found)
-    if args.to and not args.keep and found.end is not None and found.end.get("outcome") == "finished":
+    outcome = found.end.get("outcome") if found.end is not None else None
+    if args.to and not args.keep and outcome == "finished":
         await carry.forget(host, lying.id)
-    elif found.end is not None:
+    elif outcome == "finished":
         say(f"it stays on the host until `specconsole experiment report {host.name} --to FOLDER` has fetched it")
+    elif outcome is not None:
+        say(f"it stays on the host: `specconsole experiment run PLAN {host.name} --resume` does the steps that are left")
     return code
 
 
