@@ -99,6 +99,7 @@ def test_an_empty_file_is_a_profile_that_says_nothing(tmp_path: Path) -> None:
         ("[expect]\nload_minutes = [90, 25]", 2, "two numbers"),
         ("[expect]\ntensor_parallel = 8.0", 2, "a whole number"),
         ("[bench]\nprompt = 'x'", 2, 'Did you mean "prompts"?'),
+        ("[bench]\nrepeat = 2\nconcurrency = [1, 0]", 3, "whole numbers above 0"),
     ],
 )
 def test_each_mistake_names_file_line_and_what_would_be_right(tmp_path: Path, text: str, line: int, said: str) -> None:

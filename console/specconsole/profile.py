@@ -218,8 +218,11 @@ def _key(file: toml.File, table: Mapping[str, Any] | None) -> KeySource | None:
 
 def _bench(file: toml.File, table: Mapping[str, Any]) -> BenchSet:
     path = ("bench",)
+    concurrency = file.get(table, "concurrency", "counts", path, [1])
+    if 0 in concurrency:
+        raise file.wrong((*path, "concurrency"), '"concurrency" must be a list of whole numbers above 0.')
     return BenchSet(
-        tuple(file.get(table, "concurrency", "counts", path, [1])),
+        tuple(concurrency),
         tuple(file.get(table, "context", "counts", path, [0])),
         tuple(float(value) for value in file.get(table, "temperature", "numbers", path, [0])),
         file.get(table, "repeat", "count", path, 3),
