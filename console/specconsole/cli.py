@@ -32,7 +32,7 @@ VERBS: dict[str, str] = {
     "restart": "stop a unit, start it again, and prove that it serves",
     "lint": "what of the units' settings and speculation fails or ends badly, and what mends it",
     "history": "loads, benchmark runs and swaps that this machine remembers",
-    "profile": "descriptions of deployments: list, show, validate",
+    "profile": "descriptions of deployments: list, show, validate, or begin one from what a host has",
     "doctor": "what the console can and cannot do on a host, and why",
 }
 """Name and one line of help; the module is `specconsole.verb.NAME`, with `configure(parser)` and `run(args) -> int`."""

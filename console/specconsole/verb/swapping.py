@@ -55,7 +55,10 @@ def configure(parser: argparse.ArgumentParser, *, rollback: bool = True, stops: 
         )
     if rollback or not stops:
         parser.add_argument(
-            "--within", type=float, metavar="S", help="how long the load may take (3 times the longest before, or 4 h)"
+            "--within",
+            type=float,
+            metavar="S",
+            help="how long the load may take (3 times the longest before, 1 h at least; 4 h where none is known)",
         )
 
 
