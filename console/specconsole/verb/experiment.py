@@ -247,7 +247,9 @@ async def _report(args: argparse.Namespace, host: Host, lying: Lying, memory: Me
     elif outcome == "finished":
         say(f"it stays on the host until `specconsole experiment report {host.name} --to FOLDER` has fetched it")
     elif outcome is not None:
-        say(f"it stays on the host: `specconsole experiment run PLAN {host.name} --resume` does the steps that are left")
+        say(
+            f"it stays on the host: `specconsole experiment run PLAN {host.name} --resume` does the steps that are left"
+        )
     return code
 
 
