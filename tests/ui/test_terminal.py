@@ -5,12 +5,14 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
 import subprocess
 import sys
 import termios
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -42,8 +44,9 @@ class Terminal:
 
     def read_until(self, wanted: bytes) -> None:
         """Read what the program paints until it painted that."""
+        end = time.monotonic() + DEADLINE_S
         while wanted not in self.seen:
-            ready, _, _ = select.select([self.master], [], [], DEADLINE_S)
+            ready, _, _ = select.select([self.master], [], [], max(end - time.monotonic(), 0.0))
             assert ready, f"never painted: {wanted!r}"
             self.seen += os.read(self.master, 1 << 16)
 
@@ -143,15 +146,38 @@ def test_the_mouse_is_left_alone_on_demand(
     assert (b"\x1b[?1000h" in one.seen) is taken
 
 
-def test_no_color_is_honoured(terminal: Callable[..., Terminal], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
+COLOURS = re.compile(rb"(?:^|;)(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])(?:;|$)")
+"""What sets a colour, among the parameters of a rendition."""
+
+
+def renditions(seen: bytes) -> set[bytes]:
+    return {found[1] for found in re.finditer(rb"\x1b\[([0-9;]*)m", seen)}
+
+
+@pytest.mark.parametrize(
+    ("environment", "arguments"), [({"NO_COLOR": "1"}, ()), ({}, ("--theme", "mono"))], ids=["NO_COLOR", "mono"]
+)
+def test_no_colour_is_painted(
+    terminal: Callable[..., Terminal],
+    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str],
+    arguments: tuple[str, ...],
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    one = terminal(*arguments)
+    one.read_until(b"live")
+    for keys, wanted in ((b"\t", "▌units".encode()), (b"?", b"The pane in focus"), (b"q:", b"Leave the console")):
+        one.seen = b""
+        os.write(one.master, keys)
+        one.read_until(wanted)
+        assert [found for found in renditions(one.seen) if COLOURS.search(found)] == []
+    one.process.send_signal(signal.SIGTERM)
+    one.read_to_end()
+    assert [found for found in renditions(one.seen) if COLOURS.search(found)] == []
+
+
+def test_otherwise_colours_are_painted(terminal: Callable[..., Terminal]) -> None:
     one = terminal()
     one.read_until(b"live")
-    os.write(one.master, b"q")
-    one.read_to_end()
-    for code in one.seen.split(b"\x1b[")[1:]:
-        parameters, _, _ = code.partition(b"m")
-        parts = parameters.split(b";")
-        if b"2" in parts and len(parts) >= 5 and parameters.replace(b";", b"").isdigit():
-            red, green, blue = parts[parts.index(b"2") + 1 :][:3]
-            assert red == green == blue, parameters
+    assert [found for found in renditions(one.seen) if COLOURS.search(found)]

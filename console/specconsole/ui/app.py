@@ -11,13 +11,14 @@ from typing import ClassVar
 from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.driver import Driver
-from textual.filter import LineFilter
+from textual.filter import LineFilter, Monochrome, NoColor
 
 from specconsole.clock import Clock
 from specconsole.host.base import Host, LinkKind
 from specconsole.ui import keys, memory, theme
 from specconsole.ui.arrangement import Arrangement
 from specconsole.ui.ascii import AsciiFilter
+from specconsole.ui.colourless import Colourless
 from specconsole.ui.fault import FaultLog
 from specconsole.ui.feeds import Feeds
 from specconsole.ui.gpu_rows import neighbour
@@ -43,7 +44,9 @@ from specconsole.ui.widgets.units import Chosen
 
 INTERVALS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """The intervals between samples that + and - choose from."""
-DEFAULT_THEME = "dark"
+DEFAULT_THEME, COLOURLESS_THEME = "dark", "mono"
+"""The theme of a first start, and the one that paints no colour: NO_COLOR begins with it."""
+_COLOURLESS = Colourless()
 
 
 class SpecConsole(RememberApp):
@@ -57,6 +60,7 @@ class SpecConsole(RememberApp):
     BINDINGS: ClassVar = keys.bindings(keys.Place.APP)
     CSS = """
     Toast { background: $panel; color: $foreground; }
+    Input > .input--placeholder { color: $ink-muted; }
     """
 
     def __init__(
@@ -99,7 +103,7 @@ class SpecConsole(RememberApp):
         for one in found.good:
             self.register_theme(one)
         self.theme_names = tuple(sorted((one.name for one in found.good), key=lambda n: (n != DEFAULT_THEME, n)))
-        chosen = wanted or memory.load(self._state).get("theme", "")
+        chosen = wanted or (COLOURLESS_THEME if self.no_color else memory.load(self._state).get("theme", ""))
         if wanted and wanted not in self.available_themes:
             self._notices.append(f"There is no theme {wanted}; there are {', '.join(self.theme_names)}.")
         for name in (chosen, DEFAULT_THEME):
@@ -113,7 +117,10 @@ class SpecConsole(RememberApp):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """What is done to every line that a widget draws."""
-        return [*super().get_line_filters(), *self._spelling]
+        filters = [one for one in super().get_line_filters() if not isinstance(one, Monochrome | NoColor)]
+        if self.no_color or self.theme == COLOURLESS_THEME:
+            filters.append(_COLOURLESS)
+        return [*filters, *self._spelling]
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own tokens and all else that a theme may leave out."""

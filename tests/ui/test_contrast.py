@@ -1,0 +1,84 @@
+"""Every text that is painted is legible (WCAG 2) on what it is painted on, in every theme, on screens and in dialogs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from rich.color import Color as Painted
+from textual.geometry import Region
+
+from specconsole.host.base import LinkKind
+from specconsole.ui import theme
+from specconsole.ui.colourless import ratio
+from specconsole.ui.screens.choose import ChooseScreen
+from specconsole.ui.screens.confirm import ConfirmScreen
+from tests.ui.scene import Scene, appears, gpu
+
+THEMES = [one.name for one in theme.load_all().good if not one.ansi and one.name != "mono"]
+
+
+def rgb(colour: Painted) -> tuple[int, int, int]:
+    red, green, blue = colour.get_truecolor()
+    return red, green, blue
+
+
+def painted(scene: Scene) -> Iterator[tuple[str, float]]:
+    """Each text of the screen with its contrast, of a dialog what it holds; lines and areas are no text.
+
+    What stands below a dialog is dimmed on purpose.
+    """
+    screen = scene.app.screen
+    places = [
+        spot.intersection(clip) for one, (spot, clip) in screen._compositor.visible_widgets.items() if one is not screen
+    ]
+    shown = Region.from_union([place for place in places if place])
+    for y, strip in enumerate(screen._compositor.render_strips()):
+        if not shown.y <= y < shown.bottom:
+            continue
+        for text, style, _ in strip.crop(shown.x, shown.right):
+            if style is None or not any(char.isalnum() for char in text):
+                continue
+            assert style.color is not None
+            assert style.bgcolor is not None, text
+            yield text, ratio(rgb(style.color), rgb(style.bgcolor))
+
+
+def faint(scene: Scene) -> list[str]:
+    least = 7.0 if scene.app.theme == "contrast" else 4.5
+    return [f"{found:.1f} {text!r}" for text, found in painted(scene) if found < least]
+
+
+@pytest.mark.parametrize("name", THEMES)
+async def test_all_text_is_legible(name: str) -> None:
+    scene = Scene(theme_name=name)
+    scene.fill(
+        changed={1: gpu(1, temperature_c=92.0, throttle=("power cap",)), 2: gpu(2, error="lost"), 3: gpu(3, xid=79)}
+    )
+    async with scene.app.run_test(size=(140, 44), notifications=True) as pilot:
+        await appears(scene, pilot, "following")
+        await scene.press(pilot, "g")
+        assert faint(scene) == []
+        for keys, wanted in (
+            (("slash", *"through"), "51"),
+            (("enter", "question_mark"), "The pane in focus"),
+            (("escape", "enter"), "this session"),
+            (("escape", "colon"), "Leave the console"),
+        ):
+            await scene.press(pilot, *keys)
+            await appears(scene, pilot, wanted)
+            assert faint(scene) == [], keys
+        await scene.press(pilot, "escape")
+        for screen, wanted in (
+            (ConfirmScreen("3 requests run", "Roll back now?"), "Roll back now?"),
+            (ChooseScreen("Which?", [("a", "first"), ("b", "second")]), "second"),
+        ):
+            scene.app.push_screen(screen)
+            await appears(scene, pilot, wanted)
+            assert faint(scene) == []
+            await scene.press(pilot, "escape")
+        for severity in ("information", "warning", "error"):
+            scene.app.tell("A notice", severity)
+        scene.host.set_link(LinkKind.LOST, attempt=3)
+        await appears(scene, pilot, "lost", "A notice")
+        assert faint(scene) == []
