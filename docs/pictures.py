@@ -1,4 +1,4 @@
-"""Make the README's pictures from the product itself: python docs/pictures.py (needs rsvg-convert, of librsvg2-bin).
+"""Make the README's pictures from the product itself: ./dev pictures (needs rsvg-convert, of librsvg2-bin).
 
 The demo's replay is played fast to a chosen moment, and what the screen shows then is the picture.
 """

@@ -30,6 +30,13 @@ class Place(Enum):
     COMPARE = "compare"
     HISTORY = "history"
     LISTING = "list"
+    DIALOG = "every dialog"
+    QUESTION = "question"
+    PLAN = "plan"
+    LIST = "list to choose from"
+    RECORD = "record of the log"
+    ASKED = "password or code"
+    HELP = "help"
 
 
 AROUND: Mapping[Place, tuple[Place, ...]] = {
@@ -53,6 +60,13 @@ AROUND: Mapping[Place, tuple[Place, ...]] = {
     Place.COMPARE: (Place.COMPARE, Place.SHEET, Place.APP),
     Place.HISTORY: (Place.HISTORY, Place.APP),
     Place.LISTING: (Place.LISTING, Place.HISTORY, Place.APP),
+    Place.DIALOG: (Place.DIALOG,),
+    Place.QUESTION: (Place.QUESTION, Place.DIALOG),
+    Place.PLAN: (Place.PLAN, Place.DIALOG),
+    Place.LIST: (Place.LIST, Place.DIALOG),
+    Place.RECORD: (Place.RECORD, Place.DIALOG),
+    Place.ASKED: (Place.ASKED,),
+    Place.HELP: (Place.HELP,),
 }
 """A place and the places around it, whose keys work there too."""
 

@@ -349,6 +349,60 @@ PANES: Mapping[str, tuple[Entry, ...]] = {
             "runs of one start are taken together by their mean; only runs that were asked the same stand in one table",
             "",
         ),
+    "question": (
+        ("the text above", "what happens if the answer is yes, and what it costs", "the host as it was read last"),
+        ("y", "the only answer that changes anything; it begins at once", ""),
+        ("n, Enter, Esc", "everything stays as it is; it can be asked for again", ""),
+    ),
+    "plan": (
+        ("BLOCKED", "what stands in the way: y does nothing until it is gone", "the units, the host, the profile"),
+        (
+            "the lines",
+            "each step in its order, and what it means on this host now",
+            "the host as it was read for this plan",
+        ),
+        (
+            "the times",
+            "how long this unit's loads took, and so how long nothing is served",
+            "earlier loads on this host",
+        ),
+        ("roll back", "to what the host returns when a step fails", "the units that run now"),
+        ("y", "hands the plan to the host's own systemd: it goes on when the link or this console ends", ""),
+        ("n, Enter, Esc", "nothing on the host is touched; the next plan is made anew", ""),
+    ),
+    "derivation": (
+        ("BLOCKED", "what stands in the way: y does nothing until it is gone", "the units and files of the host"),
+        ("+ and -", "the lines of the new unit file, beside those of the unit that it is made from", "both unit files"),
+        ("y", "writes that file and has systemd read it; nothing is started, stopped or enabled", ""),
+        ("n, Enter, Esc", "nothing is written; it can be derived again", ""),
+    ),
+    "choice": (
+        ("›", "the entry that Enter takes; a click takes the one below the mouse", ""),
+        ("Esc", "nothing is chosen, nothing changes", ""),
+    ),
+    "record": (
+        (
+            "time",
+            "when the host wrote it, to the millisecond, with the offset of the zone it is shown in",
+            "the journal",
+        ),
+        (
+            "unit, pid, source",
+            "who wrote it, and from which line of code where vLLM says so",
+            "the journal; vLLM's prefix",
+        ),
+        ("level, rank, process", "as vLLM prefixed the line; — where it did not", "vLLM's prefix"),
+        ("number", "its place among all records that this console has received", ""),
+        ("text", "the whole text, unwrapped when copied, secrets masked", "the journal"),
+    ),
+    "asked": (
+        (
+            "the question",
+            "as the host or the key file asks it; the lines above say for which step on the way",
+            "the SSH connection",
+        ),
+        ("what is typed", "goes to the host over the encrypted connection; it is kept and written nowhere", ""),
+        ("Esc", "gives up: this connection is not made; r asks the host again", ""),
     ),
 }
 

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
 from textual.reactive import var
@@ -15,6 +14,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from specconsole.text import one_line
+from specconsole.ui import keys
 from specconsole.ui.row import Row
 from specconsole.ui.widgets.rows import Rows
 
@@ -26,12 +26,8 @@ class ChooseScreen(ModalScreen[str]):
     """Closes with the id of the entry that was chosen; with None when it is left."""
 
     CSS_PATH = "choose.tcss"
-    BINDINGS: ClassVar = [
-        Binding("j,down", "move(1)", "next"),
-        Binding("k,up", "move(-1)", "previous"),
-        Binding("enter", "take", "choose"),
-        Binding("escape,q", "dismiss", "back"),
-    ]
+    BINDINGS: ClassVar = keys.bindings(keys.Place.LIST, keys.Place.DIALOG)
+    NAME = "choice"
 
     at: var[int] = var(0)
     """The place of the marked entry."""
@@ -49,7 +45,7 @@ class ChooseScreen(ModalScreen[str]):
             rows.styles.height = min(len(self._entries), ROWS)
             rows.show(self._rows())
             yield rows
-            yield Static(Content("Enter chooses, Esc leaves"), id="hint")
+            yield Static(Content("Enter chooses, Esc leaves, ? explains"), id="hint")
 
     def watch_at(self) -> None:
         """Mark another entry."""

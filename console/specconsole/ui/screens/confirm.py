@@ -5,20 +5,21 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from specconsole.text import clean, one_line
+from specconsole.ui import keys
 
 
 class ConfirmScreen(ModalScreen[bool]):
     """Answers True only to y; Enter, Esc and n are No."""
 
     CSS_PATH = "confirm.tcss"
-    BINDINGS: ClassVar = [Binding("y", "answer(True)", "yes"), Binding("n,escape,enter,q", "answer(False)", "no")]
+    BINDINGS: ClassVar = keys.bindings(keys.Place.QUESTION, keys.Place.DIALOG)
+    NAME = "question"
 
     def __init__(self, consequence: str, question: str) -> None:
         super().__init__()
@@ -29,7 +30,7 @@ class ConfirmScreen(ModalScreen[bool]):
         with Vertical(id="confirm"):
             yield Static(Content(clean(self._consequence)), id="context")
             yield Static(Content(one_line(self._question)), id="question")
-            yield Static(Content("y is yes; Enter, Esc and n are no"), id="hint")
+            yield Static(Content("y is yes; Enter, Esc and n are no; ? explains"), id="hint")
 
     def action_answer(self, answer: bool) -> None:
         """Close with the answer."""

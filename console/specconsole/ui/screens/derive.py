@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 class DeriveScreen(AskScreen):
     """Answers True only to y, and only where it can be written."""
 
+    NAME = "derivation"
+
     def __init__(self, plan: Derivation) -> None:
         super().__init__()
         self._plan = plan

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen, Screen
@@ -23,17 +22,17 @@ class HelpScreen(ModalScreen[None]):
     """Opened by ? over any screen; any of Esc, q and ? closes it."""
 
     CSS_PATH = "help.tcss"
-    BINDINGS: ClassVar = [
-        Binding("escape,q,question_mark,f1", "dismiss", "close"),
-        Binding("j,down", "scroll(1)", show=False),
-        Binding("k,up", "scroll(-1)", show=False),
-    ]
+    BINDINGS: ClassVar = keys.bindings(keys.Place.HELP)
 
     def __init__(
-        self, pane: str, live: Iterable[tuple[keys.Command, str]], heading: str = "The pane in focus: "
+        self,
+        pane: str,
+        live: Iterable[tuple[keys.Command, str]],
+        heading: str = "The pane in focus: ",
+        around: bool = True,
     ) -> None:
         super().__init__()
-        self._pane, self._heading = pane, heading
+        self._pane, self._heading, self._around = pane, heading, around
         self._live = tuple(live)
 
     @classmethod
@@ -49,7 +48,8 @@ class HelpScreen(ModalScreen[None]):
         live = [(command, present[command.id]) for command in keys.COMMANDS if command.id in present]
         if isinstance(pane, Pane):
             return cls(pane.NAME, live)
-        return cls(getattr(screen, "NAME", ""), live, "This page: ")
+        dialog = isinstance(screen, ModalScreen)
+        return cls(getattr(screen, "NAME", ""), live, "This dialog: " if dialog else "This page: ", around=not dialog)
 
     def compose(self) -> ComposeResult:
         """One scrolling text."""
@@ -74,13 +74,19 @@ class HelpScreen(ModalScreen[None]):
             mine = [(key, command.help, "") for command, key in self._live if command.place is place]
             if mine:
                 lines += _part("Keys: " + place.value, mine, cells)
-        lines += _part("Ages", words.AGES, cells) + _part("Header", words.HEADER, cells)
+        if self._around:
+            lines += _part("Ages", words.AGES, cells) + _part("Header", words.HEADER, cells)
         lines += _part("This help", [("Esc, q, ?", "back to the console", "")], cells)
         return Content("\n").join(lines)
 
     def action_scroll(self, lines: int) -> None:
         """Move by lines."""
         self.query_one("#sheet").scroll_relative(y=lines, animate=False)
+
+    def action_pages(self, by: int) -> None:
+        """Move by pages; one line stays in view."""
+        sheet = self.query_one("#sheet")
+        sheet.scroll_relative(y=by * max(sheet.scrollable_content_region.height - 1, 1), animate=False)
 
 
 def _part(heading: str, entries: Iterable[words.Entry], cells: int) -> list[Content]:

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -14,6 +13,7 @@ from textual.widgets import Static
 
 from specconsole.service.plan import Plan
 from specconsole.text import one_line
+from specconsole.ui import keys
 from specconsole.ui.row import Row
 from specconsole.ui.swap_rows import plan_rows
 from specconsole.ui.widgets.rows import Rows
@@ -26,14 +26,8 @@ class AskScreen(ModalScreen[bool]):
     """Answers True only to y, and only where nothing stands in the way; Enter, Esc and n are No."""
 
     CSS_PATH = "plan.tcss"
-    BINDINGS: ClassVar = [
-        Binding("y", "answer(True)", "yes"),
-        Binding("n,escape,enter,q", "answer(False)", "no"),
-        Binding("j,down", "lines(1)", show=False),
-        Binding("k,up", "lines(-1)", show=False),
-        Binding("pagedown,space", "lines(10)", show=False),
-        Binding("pageup", "lines(-10)", show=False),
-    ]
+    BINDINGS: ClassVar = keys.bindings(keys.Place.PLAN, keys.Place.DIALOG)
+    NAME = "plan"
 
     @property
     def title_text(self) -> str:
@@ -51,7 +45,11 @@ class AskScreen(ModalScreen[bool]):
 
     def compose(self) -> ComposeResult:
         """What it is about, the plan, the keys."""
-        ask = "It cannot be done now; Esc closes" if self.blocked else "y does it; Enter, Esc and n do not"
+        ask = (
+            "It cannot be done now; Esc closes, ? explains"
+            if self.blocked
+            else "y does it; Enter, Esc and n do not; ? explains"
+        )
         with Vertical(id="plan"):
             yield Static(Content(one_line(self.title_text)), id="what")
             with VerticalScroll(id="sheet"):

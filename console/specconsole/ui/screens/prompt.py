@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from specconsole.text import clean, one_line
+from specconsole.ui import keys
 
 if TYPE_CHECKING:
     from specconsole.host.prompts import Prompter, Question
@@ -25,7 +25,8 @@ class PromptScreen(ModalScreen[str | None]):
     """Asks one question; Enter answers, Esc gives up. What is typed is kept nowhere."""
 
     CSS_PATH = "prompt.tcss"
-    BINDINGS: ClassVar = [Binding("escape", "give_up", "give up")]
+    BINDINGS: ClassVar = keys.bindings(keys.Place.ASKED)
+    NAME = "asked"
 
     def __init__(self, question: Question) -> None:
         super().__init__()
@@ -39,7 +40,7 @@ class PromptScreen(ModalScreen[str | None]):
                 yield Static(Content(clean(asked.context)), id="context")
             yield Static(Content(one_line(asked.text)), id="question")
             yield Input(password=asked.secret, compact=True)
-            yield Static(Content("Enter answers, Esc gives up"), id="hint")
+            yield Static(Content("Enter answers, Esc gives up, F1 explains"), id="hint")
 
     @on(Input.Submitted)
     def _answered(self, event: Input.Submitted) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from specconsole.logs.record import LogRecord
+from specconsole.ui import keys
 from specconsole.ui.log_text import When, details, plain
 from specconsole.ui.widgets.rows import Rows
 
@@ -20,16 +20,8 @@ class RecordScreen(ModalScreen[None]):
     """Opened by Enter in the log; Esc, q or Enter closes it."""
 
     CSS_PATH = "record.tcss"
-    BINDINGS: ClassVar = [
-        Binding("escape,q,enter", "dismiss", "close"),
-        Binding("y", "copy", "copy"),
-        Binding("j,down", "scroll(1)", show=False),
-        Binding("k,up", "scroll(-1)", show=False),
-        Binding("pagedown,space", "scroll(10)", show=False),
-        Binding("pageup", "scroll(-10)", show=False),
-        Binding("g,home", "edge(-1)", show=False),
-        Binding("G,end", "edge(1)", show=False),
-    ]
+    BINDINGS: ClassVar = keys.bindings(keys.Place.RECORD, keys.Place.DIALOG)
+    NAME = "record"
 
     def __init__(self, record: LogRecord, ranks: tuple[int, ...], when: When) -> None:
         super().__init__()
@@ -40,7 +32,7 @@ class RecordScreen(ModalScreen[None]):
         with Vertical(id="record"):
             with VerticalScroll(id="sheet"):
                 yield Rows(id="fields")
-            yield Static(Content("Esc back   y copy   j k scroll   G end"), id="hint")
+            yield Static(Content("Esc back   y copy   j k scroll   G end   ? help"), id="hint")
 
     def on_resize(self) -> None:
         """Wrap for the new size."""
