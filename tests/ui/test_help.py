@@ -32,7 +32,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def kinds(base: type) -> Iterator[type]:
-    for kind in base.__subclasses__():
+    below: list[type] = type.__subclasses__(base)
+    for kind in below:
         if kind.__module__.startswith("specconsole."):
             yield kind
             yield from kinds(kind)
