@@ -24,16 +24,22 @@ DEADLINE_S = 60.0
 
 
 class Terminal:
-    """A terminal of 100x30 with the demo on it."""
+    """A terminal of 100x30 with the demo on it; `before` is run before it, to break something."""
 
-    def __init__(self, *arguments: str, own: bool = True) -> None:
+    def __init__(self, *arguments: str, own: bool = True, before: str = "") -> None:
         self.master, self.slave = pty.openpty()
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
         self.before = termios.tcgetattr(self.slave)
         self.seen = b""
         environment = dict(os.environ, TERM="xterm-256color", PYTHONPATH=str(ROOT / "console"))
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "specconsole", "demo", *arguments],
+            [
+                sys.executable,
+                "-c",
+                f"{before}\nimport sys; from specconsole.cli import main; sys.exit(main())",
+                "demo",
+                *arguments,
+            ],
             stdin=self.slave,
             stdout=self.slave,
             stderr=self.slave,
@@ -83,8 +89,8 @@ def _own_terminal() -> None:
 def terminal() -> Iterator[Callable[..., Terminal]]:
     made: list[Terminal] = []
 
-    def open_terminal(*arguments: str, own: bool = True) -> Terminal:
-        made.append(Terminal(*arguments, own=own))
+    def open_terminal(*arguments: str, own: bool = True, before: str = "") -> Terminal:
+        made.append(Terminal(*arguments, own=own, before=before))
         return made[-1]
 
     yield open_terminal
@@ -98,6 +104,7 @@ RESTORED = (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?2004l")
 
 def assert_restored(one: Terminal) -> None:
     tail = one.seen[one.seen.rindex(b"\x1b[?1049h") :]
+    assert tail.count(b"\x1b[?1049l") == 1, "nothing is written to the screen that was left"
     assert [code for code in RESTORED if code not in tail] == []
     assert termios.tcgetattr(one.slave) == one.before
     assert b"Traceback" not in one.seen
@@ -107,10 +114,11 @@ def assert_restored(one: Terminal) -> None:
     "leave",
     [
         lambda one: os.write(one.master, b"q"),
+        lambda one: os.write(one.master, b"\x03"),
         lambda one: one.process.send_signal(signal.SIGTERM),
         lambda one: one.process.send_signal(signal.SIGHUP),
     ],
-    ids=["q", "SIGTERM", "SIGHUP"],
+    ids=["q", "ctrl+c", "SIGTERM", "SIGHUP"],
 )
 def test_the_terminal_is_restored(terminal: Callable[..., Terminal], leave: Callable[[Terminal], object]) -> None:
     one = terminal()
@@ -119,6 +127,56 @@ def test_the_terminal_is_restored(terminal: Callable[..., Terminal], leave: Call
     leave(one)
     assert one.read_to_end() == 0
     assert_restored(one)
+
+
+@pytest.mark.parametrize("leave", [b"\x03", signal.SIGTERM, signal.SIGINT], ids=["ctrl+c", "SIGTERM", "SIGINT"])
+@pytest.mark.parametrize(
+    ("keys", "there"), [(b"?", b"The pane in focus"), (b":", b"Leave the console"), (b"7", b"No swap was made")]
+)
+def test_it_is_restored_from_dialogs_and_other_screens(
+    terminal: Callable[..., Terminal], keys: bytes, there: bytes, leave: bytes | signal.Signals
+) -> None:
+    one = terminal()
+    one.read_until(b"live")
+    os.write(one.master, keys)
+    one.read_until(there)
+    if isinstance(leave, bytes):
+        os.write(one.master, leave)
+    else:
+        one.process.send_signal(leave)
+    assert one.read_to_end() == (130 if leave == signal.SIGINT else 0)
+    assert_restored(one)
+
+
+BREAK = """
+from specconsole.ui.{module} import {kind}
+def broken(*_): raise RuntimeError("[/x] it broke")
+{setup}
+"""
+BROKEN = {
+    "handler": BREAK.format(module="app", kind="SpecConsole", setup="SpecConsole.action_next_theme = broken"),
+    "worker": BREAK.format(module="app", kind="SpecConsole", setup="SpecConsole.action_next_theme = lambda self: self.run_worker(self.fails())\nasync def fails(self): broken()\nSpecConsole.fails = fails"),
+    "timer": BREAK.format(module="app", kind="SpecConsole", setup="SpecConsole.action_next_theme = lambda self: self.set_timer(0.01, broken)"),
+    "drawing": BREAK.format(module="widgets.rows", kind="Rows", setup="from specconsole.ui.app import SpecConsole\nSpecConsole.action_next_theme = lambda self: (setattr(Rows, 'line', broken), self.screen.refresh(layout=True), [w.refresh() for w in self.screen.query(Rows)])"),
+}  # fmt: skip
+"""A fault of ours in each place that t leads to."""
+
+
+@pytest.mark.parametrize("where", BROKEN)
+def test_a_fault_leaves_the_terminal_and_one_sentence(
+    terminal: Callable[..., Terminal], own_home: Path, where: str
+) -> None:
+    one = terminal(before=BROKEN[where])
+    one.read_until(b"live")
+    os.write(one.master, b"t")
+    assert one.read_to_end() == 1
+    assert_restored(one)
+    said = one.seen[one.seen.index(b"\x1b[?1049l") :].decode()
+    assert "The console failed: RuntimeError: [/x] it broke." in said
+    assert said.count("it broke") == 1
+    (written,) = own_home.rglob("specconsole.log")
+    assert "Traceback" in written.read_text()
+    assert str(written) in "".join(said.split("\r\n"))
 
 
 def test_a_closed_window_ends_the_program(terminal: Callable[..., Terminal]) -> None:

@@ -175,6 +175,14 @@ class SpecConsole(RememberApp):
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen.about(self.screen))
 
+    def action_interrupt(self) -> None:
+        """Copy what is selected; where nothing is, leave."""
+        if selected := self.screen.get_selected_text():
+            self.copy_to_clipboard(selected)
+            self.screen.clear_selection()
+        else:
+            self.exit()
+
     def action_retry(self) -> None:
         """Try to reach the host now."""
         self.host.retry()

@@ -91,3 +91,5 @@ class Command:
     """It changes the host, or makes it work: not offered on a read-only host."""
     shadows: str = ""
     """The id of a command of a place around, whose key it takes on purpose and whose work it does as well."""
+    first: bool = False
+    """It works whatever is in focus, in every dialog too."""

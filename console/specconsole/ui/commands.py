@@ -10,6 +10,14 @@ from specconsole.ui.command import Command, Place
 COMMANDS: tuple[Command, ...] = (
     Command("app.help", "question_mark,f1", "help", "Explain the keys and the pane in focus", "help", footer=0),
     Command("app.quit", "q", "quit", "Leave the console; nothing of ours stays on the host", "quit", footer=0),
+    Command(
+        "app.interrupt",
+        "ctrl+c",
+        "",
+        "Leave the console, from dialogs too; while text is selected: copy it",
+        "app.interrupt",
+        first=True,
+    ),
     Command("app.palette", "colon,ctrl+p", "commands", "Find a command by its name", "command_palette", footer=2),
     Command("app.theme", "t", "theme", "Next theme; it is remembered", "next_theme", footer=3),
     Command("link.retry", "r", "try again", "Ask a host that was lost or has refused us once more", "retry", footer=0),

@@ -25,7 +25,14 @@ BY_ID: Mapping[str, Command] = {command.id: command for command in COMMANDS}
 def bindings(*places: Place) -> list[BindingType]:
     """The Textual bindings of a place, each with its id."""
     return [
-        Binding(command.keys, command.action, command.label or command.help, id=command.id, show=False)
+        Binding(
+            command.keys,
+            command.action,
+            command.label or command.help,
+            id=command.id,
+            show=False,
+            priority=command.first,
+        )
         for command in COMMANDS
         if command.place in places
     ]

@@ -9,6 +9,7 @@ from typing import Any
 from rich.text import Text
 from textual.app import App
 from textual.reactive import var
+from textual.worker import WorkerFailed
 
 from specconsole.clock import Clock
 from specconsole.engine.health import Health
@@ -160,7 +161,8 @@ class LiveApp(App[None]):
 
     def _fatal_error(self) -> None:
         """Leave with one sentence; Textual would print the values of all variables, with what the host said in them."""
-        error = self._exception
+        failed = self._exception
+        error = failed.error if isinstance(failed, WorkerFailed) else failed  # what broke, not that a worker did
         self.panic(Text(one_line(self._faults.write("The console failed", error)) if error else "The console failed."))
 
     def follow(self, name: str, open_source: Callable[[], Any], take: Callable[[Any], None]) -> None:

@@ -85,11 +85,11 @@ async def run(
 def _ended_by_signals(app: SpecConsole) -> Iterator[None]:
     """Leave in good order, with the terminal as it was, when the system or a closed terminal ends the program."""
     loop = asyncio.get_running_loop()
-    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    signals = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
     taken = []
     for number in signals:
         try:
-            loop.add_signal_handler(number, app.exit)
+            loop.add_signal_handler(number, app.exit, None, 130 if number == signal.SIGINT else 0)
             taken.append(number)
         except (NotImplementedError, RuntimeError):  # noqa: PERF203  Windows; not the main thread
             break
