@@ -94,7 +94,9 @@ def run_rows(run: BenchRun, cells: int) -> list[Row]:
     if run.results:
         rows += [(), *_table(table.times_of(figures), figures, cells)]
         if any(row.acceptance.coverage is not None for row in figures):
-            rows += [(), *_table((table.TIMES[0], *table.GAINS), figures, cells)]
+            gains = (table.TIMES[0], *table.GAINS)
+            for columns in (gains,) if _span(gains, figures) <= cells else (gains[:-1], (gains[0], gains[-1])):
+                rows += [(), *_table(columns, figures, cells)]
     if run.why:
         rows += [(), *(row for remark in check(run) for row in _remark(remark, cells))]
     rows.append(())
@@ -103,10 +105,19 @@ def run_rows(run: BenchRun, cells: int) -> list[Row]:
     return rows
 
 
+def _widths(columns: Sequence[Column], figures: Sequence[Figures]) -> list[int]:
+    return [max(len(column.head), *(len(column.cell(row)) for row in figures)) for column in columns]
+
+
+def _span(columns: Sequence[Column], figures: Sequence[Figures]) -> int:
+    """The cells that columns take at least: one blank before each."""
+    return sum(_widths(columns, figures)) + len(columns)
+
+
 def _table(columns: Sequence[Column], figures: Sequence[Figures], cells: int) -> Iterator[Row]:
-    """A head and a row a prompt; where the screen is narrow, columns stand one blank apart and the last one is cut."""
+    """A head and a row a prompt; where the screen is narrow, columns stand one blank apart."""
     shown = [[column.cell(row) for column in columns] for row in figures]
-    widths = [max(len(column.head), *(len(row[i]) for row in shown)) for i, column in enumerate(columns)]
+    widths = _widths(columns, figures)
     gap = "  " if sum(widths) + 2 * len(widths) <= cells else " "
     last = len(columns) - 1
     right = [i > 0 and (i < last or columns[-1] not in table.GAINS) for i in range(len(columns))]
