@@ -108,7 +108,7 @@ def rows(*shown: Unit, cells: int = 60, since: float | None = 2292.0) -> list[st
 
 def test_unit_rows() -> None:
     ngram, base = rows(*units())
-    assert ngram.startswith("● ngram    serving  disabled  ngram k=5")
+    assert ngram.startswith("● ngram    serving  ngram k=5  disabled")
     assert base.startswith("○ baseline stopped")
     assert ngram.endswith("38 min")
     assert rows(unit(), since=None)[0].rstrip().endswith("stopped  disabled")

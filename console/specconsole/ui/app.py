@@ -59,7 +59,7 @@ class SpecConsole(RememberApp):
     COMMANDS: ClassVar = {Commands}
     BINDINGS: ClassVar = keys.bindings(keys.Place.APP)
     CSS = """
-    Toast { background: $panel; color: $foreground; }
+    Toast { background: $panel; color: $foreground; padding: 0 1; margin-top: 0; width: auto; max-width: 60; }
     Input > .input--placeholder { color: $ink-muted; }
     """
 

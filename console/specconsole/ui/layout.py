@@ -76,10 +76,17 @@ def plan(width: int, height: int, units: int, gpus: int, engine: int = 3) -> Pla
         room = max(height - engine - log - mine - 1, 1)
         tall = 1 + min(_tall(gpus, width - 1, room), room)
         return Plan(True, width, mine, tall, engine, max(height - engine - mine - tall, 0))
-    across = min(max(width // 4, 34), 46)
     room = max(height - engine - log - 1, 1)
+    across = _units_width(width, gpus, room)
     tall = 1 + max(min(_tall(gpus, width - across - GAP - 1, room), room), min(units, room))
     return Plan(False, across, tall, tall, engine, max(height - engine - tall, 0))
+
+
+def _units_width(width: int, gpus: int, room: int) -> int:
+    """Columns of the units pane: a third of the screen (speculation has room there) where that costs no tile its form."""
+    least, most = min(max(width // 4, 34), 46), min(max(width * 33 // 100, 34), 46)
+    forms = [tiles(gpus, width - across - GAP - 1, room) for across in (least, most)]
+    return most if forms[0] == forms[1] else least
 
 
 def _engine(height: int, wanted: int) -> int:

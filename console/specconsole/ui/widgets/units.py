@@ -83,9 +83,9 @@ def _extras(entry: Entry) -> tuple[Run, ...]:
     enabled = "masked" if masked else text.one_line(state.enabled, 16)
     return (
         (f"{state.restarts} restarts" if state.restarts else "", "warn"),
+        (_speculation(entry.unit), "muted"),
         (_last(entry.load), "bad" if entry.load and entry.load.outcome == "failed" else "muted"),
         (enabled, "warn" if masked else "muted"),
-        (_speculation(entry.unit), "muted"),
     )
 
 
