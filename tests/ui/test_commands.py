@@ -43,5 +43,7 @@ def test_a_command_is_bound_and_its_action_exists(command: Command) -> None:
     assert where, "no place binds it"
     namespace, name, _ = parse(command.action)
     for kind in where:
-        owners = [SpecConsole] if namespace == "app" else list(nodes()) if namespace == "screen" else [kind]
+        owners = (
+            [SpecConsole] if namespace == "app" else list(nodes()) if namespace == "screen" else [kind, *nodes(kind)]
+        )
         assert any(hasattr(owner, f"action_{name}") or hasattr(owner, f"_action_{name}") for owner in owners), kind

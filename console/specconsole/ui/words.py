@@ -349,6 +349,7 @@ PANES: Mapping[str, tuple[Entry, ...]] = {
             "runs of one start are taken together by their mean; only runs that were asked the same stand in one table",
             "",
         ),
+    ),
     "question": (
         ("the text above", "what happens if the answer is yes, and what it costs", "the host as it was read last"),
         ("y", "the only answer that changes anything; it begins at once", ""),
@@ -380,7 +381,7 @@ PANES: Mapping[str, tuple[Entry, ...]] = {
         ("›", "the entry that Enter takes; a click takes the one below the mouse", ""),
         ("Esc", "nothing is chosen, nothing changes", ""),
     ),
-    "record": (
+    "log record": (
         (
             "time",
             "when the host wrote it, to the millisecond, with the offset of the zone it is shown in",

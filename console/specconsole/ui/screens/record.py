@@ -21,7 +21,7 @@ class RecordScreen(ModalScreen[None]):
 
     CSS_PATH = "record.tcss"
     BINDINGS: ClassVar = keys.bindings(keys.Place.RECORD, keys.Place.DIALOG)
-    NAME = "record"
+    NAME = "log record"
 
     def __init__(self, record: LogRecord, ranks: tuple[int, ...], when: When) -> None:
         super().__init__()
