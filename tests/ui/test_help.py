@@ -15,7 +15,6 @@ from textual.screen import ModalScreen, Screen
 from specconsole.host.prompts import Question
 from specconsole.ui import words
 from specconsole.ui.row import plain
-from specconsole.ui.screens import live
 from specconsole.ui.screens.choose import ChooseScreen
 from specconsole.ui.screens.confirm import ConfirmScreen
 from specconsole.ui.screens.help import HelpScreen
@@ -104,17 +103,3 @@ async def test_every_figure_is_explained(scene: Scene, tabs: int) -> None:
         told = " ".join(part for entry in words.PANES[pane.NAME] for part in entry)
         names = {"ngram", "baseline", "RTX", "PRO", pane.NAME, "live", "min", "kW", "ms"}
         assert {word for word in labels(pane) if word not in told} - names == set()
-
-
-async def test_under_a_dialog_it_repaints_now_and_then(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "BELOW_S", 3600.0)
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await scene.settle(pilot)
-        await scene.press(pilot, "question_mark")
-        painted: list[object] = []
-        monkeypatch.setattr(scene.app, "_display", lambda _screen, update: painted.append(update))
-        for seq in range(100, 110):
-            scene.feeds.put("log", [record(seq, "one more")])
-            await scene.settle(pilot)
-            await pilot.pause(0.1)
-        assert painted == []

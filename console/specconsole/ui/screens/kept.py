@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from textual.reactive import var
 
 from specconsole import text
 from specconsole.bench import table
 from specconsole.bench.run import BenchRun
-from specconsole.ui import keys
 from specconsole.ui.bench_rows import run_rows
 from specconsole.ui.history_rows import Item, whole
 from specconsole.ui.local_time import LocalTime
@@ -22,7 +20,6 @@ class KeptScreen(SheetScreen, inherit_bindings=False):
     """Opened from the history; Esc leads back."""
 
     NAME = "record"
-    BINDINGS: ClassVar = keys.bindings(keys.Place.SHEET)
     INPUTS = ("kept", "kept_error")
 
     kept: var[tuple[int, BenchRun] | None] = var(None)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from textual.reactive import var
 
 from specconsole import text
 from specconsole.bench.trend import Trend, trends
-from specconsole.ui import keys
 from specconsole.ui.history_feed import Remembered
 from specconsole.ui.local_time import LocalTime
 from specconsole.ui.row import Row, cut
@@ -21,7 +19,6 @@ class TrendScreen(SheetScreen, inherit_bindings=False):
     """Opened from the history; Esc leads back. Its reactive is bound to the app's of the same name."""
 
     NAME = "trend"
-    BINDINGS: ClassVar = keys.bindings(keys.Place.SHEET)
     INPUTS = ("remembered",)
 
     remembered: var[Remembered | None] = var(None)
