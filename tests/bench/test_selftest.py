@@ -14,6 +14,8 @@ from specconsole.host.base import Exit
 from specconsole.host.local import LocalHost
 from tests.bench import made
 from tests.bench.made import MS, stream
+from tests.bench.test_execute import line
+from tests.bench.test_hosted import asked, carrying
 from tests.fakes import FACTS, FakeHost
 
 EVEN = tuple(1_000 * MS + place * 10 * MS for place in range(11))
@@ -91,6 +93,14 @@ async def test_a_source_that_does_not_start_is_said() -> None:
     host.script("drive_source", [Exit(1, b"no such module")])
     with pytest.raises(CommandFailed, match="did not start"):
         await selftest(host, 1, 0.01)
+
+
+async def test_the_host_forgets_its_run() -> None:
+    host = carrying()
+    host.script("drive_source", [line("listening", port=1), line("stream", name="s0", stamps=[1, 2], unsure=[]), Exit(0)])
+    await selftest(host, 1, 0.01)
+    (ended,) = asked(host, "drive_order")
+    assert (ended["id"], ended["order"]) == (asked(host, "drive_begin")[0]["id"], "fetched")
 
 
 async def test_on_this_machine() -> None:

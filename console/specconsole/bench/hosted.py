@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing, suppress
 
 from specconsole.bench.book import Book, Progress
-from specconsole.bench.run import Identity
+from specconsole.bench.run import BenchRun, Identity
 from specconsole.bench.spec import BenchSpec
 from specconsole.errors import CommandFailed, LinkLost, LinkRefused, SpecConsoleError
 from specconsole.host.base import Host, Program, Rights
@@ -24,6 +24,7 @@ from specconsole.stream import whole_lines
 from specconsole.text import one_line
 
 AGAIN_S = 0.5
+LOST = "link lost"
 NO_RIGHTS = "this login has no rights to start units of its own"
 GOES_ON = "The link is down; the run goes on on the host"
 REASONS = {"gone": "The run is no more on the host: it was rebooted, or another console has fetched it."}
@@ -159,6 +160,13 @@ class _Reader:
         if why := message.get("over"):
             self.book.gone(REASONS.get(why, f"The run did not end by itself: {one_line(str(why), 200)}."))
         return None
+
+
+async def forget(host: Host, run: BenchRun) -> None:
+    """Let the host forget a run that we have whole; one that goes on there while our link is lost stays."""
+    if run.id and run.why != LOST:
+        with suppress(LinkLost, CommandFailed):
+            await order(host, run.id, "fetched")
 
 
 async def _cancel_on(host: Host, ident: str, cancel: asyncio.Event) -> None:

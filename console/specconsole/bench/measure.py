@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,15 +17,13 @@ from specconsole.bench.execute import execute
 from specconsole.bench.grid import in_flight, kv_limited
 from specconsole.bench.run import BenchRun, Identity
 from specconsole.bench.spec import BenchSpec
-from specconsole.errors import CommandFailed, LinkLost, NotPermitted
+from specconsole.errors import LinkLost, NotPermitted
 from specconsole.history.entry import Run
 from specconsole.history.memory import Memory
 from specconsole.host.base import Endpoint, Host, hostname
-from specconsole.host.carried import order
 from specconsole.logs.source import Source
 
 UNREAD = "The unit's log could not be asked: requests that waited for a kernel's compilation (JIT) are not sorted out."
-LOST = "link lost"
 MOST_RUNS = 4096
 """The cache rule can tell so many runs of one start apart."""
 
@@ -115,9 +113,7 @@ async def _to_the_end(
     run = await sort_out(host, source, last.run)
     if memory is not None and run.results and not await is_known(memory, run):
         await memory.put_run(entry(run))
-    if run.id and run.why != LOST:
-        with suppress(LinkLost, CommandFailed):
-            await order(host, run.id, "fetched")
+    await hosted.forget(host, run)
     yield replace(last, run=run)
 
 

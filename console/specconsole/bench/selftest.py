@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from specconsole.bench.execute import execute
+from specconsole.bench.hosted import forget
 from specconsole.bench.prompt import Prompt
 from specconsole.bench.run import BenchRun
 from specconsole.bench.spec import BenchSpec
@@ -104,6 +105,7 @@ async def _driven(host: Host, port: int, streams: int, step_s: float) -> BenchRu
     async with aclosing(running) as changes:
         async for progress in changes:
             run = progress.run
+    await forget(host, run)  # else the next console would take it for somebody's run that waits
     return run
 
 
