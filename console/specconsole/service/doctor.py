@@ -133,7 +133,7 @@ def _python(readings: Readings) -> Check:
         Level.MISSING,
         one_line(why) or "There is no Python of 3.8 or newer.",
         "units, logs (renewed every 45 s), the engine's HTTP, GPUs by nvidia-smi",
-        "the probe, so no process trees and no verdict on a load; benchmarks run over the link",
+        "the probe, so no process trees: a verdict on a load rests on the log and nvidia-smi; benchmarks run over the link",
         _install(readings, "python3", "python3.11"),
     )
 
