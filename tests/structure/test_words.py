@@ -7,9 +7,10 @@ import importlib
 import pytest
 
 from specconsole import cli
+from specconsole.verb.grammar import VERBS
 
 
-@pytest.mark.parametrize("name", cli.VERBS)
+@pytest.mark.parametrize("name", VERBS)
 def test_every_verb_is_there_and_teaches(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     module = importlib.import_module(f"specconsole.verb.{name}")
     assert callable(module.configure)
@@ -27,7 +28,5 @@ def test_options_may_stand_anywhere() -> None:
 
 
 def test_a_wrong_verb_is_told_the_right_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["conect", "root@h"])
-    assert ended.value.code == 2
-    assert "connect" in capsys.readouterr().err
+    assert cli.main(["conect", "root@h"]) == 2
+    assert "Did you mean connect?" in capsys.readouterr().err

@@ -45,6 +45,7 @@ def test_the_wheel_holds_data_and_no_tests(wheel: Path) -> None:
     assert any(name.startswith("specconsole/_data/profiles/") for name in names)
     assert any(name.startswith("specconsole/host/recordings/") and name.endswith(".gz") for name in names)
     assert not [name for name in names if name.startswith(("tests", "benchmarks"))]
+    assert [name for name in names if name.endswith(".data/data/share/man/man1/specconsole.1")]
 
 
 def test_data_is_found_from_elsewhere(installed: Path, tmp_path: Path) -> None:
@@ -58,6 +59,12 @@ def test_a_recording_is_played(installed: Path, tmp_path: Path) -> None:
     status = json.loads(run(installed / "specconsole", "status", "demo", "--json", cwd=tmp_path))
     assert status["schema"] == 1
     assert status["units"]
+
+
+def test_it_completes(installed: Path, tmp_path: Path) -> None:
+    for shell in ("bash", "zsh", "fish"):
+        assert "specconsole" in run(installed / "specconsole", "completions", shell, cwd=tmp_path)
+    assert "does-it-pay" in run(installed / "specconsole", "completions", "words", "plan", cwd=tmp_path)
 
 
 def test_it_runs_as_a_module(installed: Path, tmp_path: Path) -> None:

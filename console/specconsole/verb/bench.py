@@ -43,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "Of prompts, temperature, concurrency and context a list may be given: each combination is a run of its own, kept as it ends, and"
-        " a row of one table. Ctrl-C ends the run and keeps what was measured; a second one leaves at once. The host itself carries"
+        " a row of one table. The host itself carries"
         " the run: when the link breaks or this program is killed it goes on, and the same command again, or --follow, picks it up."
     )
     add_host_arguments(parser)

@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.description = (
         "Tell whether speculation pays and what it would take, from a baseline, one measured configuration and how many"
-        " tokens a step brought. Example: specconsole breakeven --base 13.6 --spec 16.2 --tau 1.31 --k 5 --coverage 0.4"
+        " tokens a step brought."
     )
     parser.add_argument("--base", required=True, metavar="TIME", help="TPOT of the baseline: 13.6, 13.6ms or 74tok/s")
     parser.add_argument("--spec", required=True, metavar="TIME", help="TPOT with speculation, likewise")

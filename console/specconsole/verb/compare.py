@@ -31,7 +31,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         " B; more are taken together by unit, and every arm is compared with the baseline. Starts of the units are the"
         " replicate: measure baseline, variant, baseline (better: and variant again) for a verdict. One start each gives none."
     )
-    parser.epilog = "Exit code: 0 compared, 5 not comparable, or too little to tell."
     parser.add_argument("runs", nargs="+", metavar="RUN", help="two or more: numbers of the history, or files")
     parser.add_argument(
         "--margin", type=margin, default=0.02, metavar="SHARE", help="effects below this do not count (2%%)"

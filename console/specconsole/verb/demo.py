@@ -26,8 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "Show the console on a simulated host, whose time may pass faster. Without --scenario real vLLM starts are"
         " replayed, recorded on one NVIDIA H200. A written scenario has eight GPUs, a baseline and an n-gram unit of"
         " Kimi-K2.5, and a load of up to 90 minutes. Units can be started, stopped and measured; then the story ends."
-        " Every verb takes a scenario as its HOST too: specconsole watch demo:slow-disk@600,"
-        " specconsole bench demo:ngram-loses:ngram."
+        " Every verb takes a scenario as its HOST too: specconsole watch demo:slow-disk@600."
     )
     parser.add_argument("--scenario", default="h200", metavar="NAME", help="which (h200); NAME:UNIT: that unit serves")
     parser.add_argument(

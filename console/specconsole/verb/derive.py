@@ -27,11 +27,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         " never written over."
     )
     parser.epilog = (
-        "Examples: specconsole derive gpu-1 vllm-kimi --variant ngram --method ngram --set num_speculative_tokens=5 --set"
-        " prompt_lookup_max=4; specconsole derive gpu-1 vllm-kimi --variant eagle3 --method eagle3 --set"
-        " model=/models/kimi-eagle3 --set num_speculative_tokens=3 --dry-run. A variant that the profile describes needs"
-        " only its name. Deriving again shows what changes. Afterwards: specconsole swap HOST UNIT; and specconsole"
-        " underive HOST UNIT takes it away."
+        "A variant that the profile describes needs only its name. Deriving again shows what changes. Afterwards: specconsole"
+        " swap HOST UNIT; and specconsole underive HOST UNIT takes it away."
     )
     add_host_arguments(parser)
     parser.add_argument("baseline", metavar="BASELINE", help="the unit to make it from: its name or its label")

@@ -22,11 +22,8 @@ KINDS = {"themes": ".toml", "profiles": ".toml"}
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_host_arguments(parser)
+    add_host_arguments(parser, optional=True)
     parser.add_argument("--resources", action="store_true", help="list themes, profiles and recordings; needs no HOST")
-    for action in parser._actions:
-        if action.dest == "host":
-            action.nargs = "?"
 
 
 def run(args: argparse.Namespace) -> int:

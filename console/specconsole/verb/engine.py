@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Means are exact. p50, p90 and p99 lie within a bucket of the server's histogram and are estimated by a straight"
         " line in it; in the lowest bucket only '<10 ms' is known. TPOT leaves requests of one token out, which vLLM counts"
-        " as 0. Ends with 3 when nothing runs or answers, with 5 when the server gives no numbers."
+        " as 0."
     )
     add_host_arguments(parser)
     parser.add_argument("unit", nargs="?", metavar="UNIT", help="which unit; not needed where only one runs")

@@ -37,7 +37,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         " on. cancel HOST: end it; the baseline serves again. plans: those that are shipped, and your own in"
         " ~/.config/specconsole/experiments."
     )
-    parser.epilog = "ctrl+c leaves it to the host. Exit code: 0 finished, 1 failed, 5 too little to tell. See also: specconsole compare."
     parser.add_argument("what", choices=WORDS, help="what to do")
     parser.add_argument("plan", nargs="?", metavar="PLAN", help="of run: a plan's name or file; else left out")
     add_host_arguments(parser, optional=True)

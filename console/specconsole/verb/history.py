@@ -32,7 +32,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         " the unit is still faster. `history export FILE` writes all of it to a new file, secrets masked (packed where the"
         " name ends in .gz); `history import FILE` takes in such a file of another machine, and the same records once."
     )
-    parser.epilog = "Exit code: 0; of trend 1 where something got worse."
     parser.add_argument("kind", choices=(*LISTS, *WANTED), help="what to list, or what to do")
     parser.add_argument("rest", nargs="*", metavar="ARG", help="HOST UNIT of trend, FILE of export and import")
     parser.add_argument("--host", metavar="NAME", help="only of this host, by its own name")

@@ -32,11 +32,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "Look at vLLM's units as systemd has them, before a load of an hour shows it: settings that end a load or a stop badly,"
         " units that would fight for the GPUs, options and methods that the installed vLLM does not know, a drafter that"
         " is not there or does not fit, and what speculation changes silently. Each finding says what it was seen by and what"
-        " text it stands on. Nothing is run or imported of the unit's environment. Ends with 1 when something fails."
+        " text it stands on. Nothing is run or imported of the unit's environment."
     )
     parser.epilog = (
         "FAILS: the start fails, or loses the load. warns: it starts, and something is different or ends badly later."
-        " Examples: specconsole lint gpu-1; specconsole lint gpu-1 ngram --fix; specconsole lint gpu-1 baseline --drafters."
     )
     add_host_arguments(parser)
     parser.add_argument("unit", nargs="?", metavar="UNIT", help="one unit, by its name or its label; without it all")

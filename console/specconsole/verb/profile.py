@@ -18,7 +18,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "Profiles describe a deployment: hosts, units, where the key is, what is usual, how it is swapped. Yours lie in"
         " ~/.config/specconsole/profiles/NAME.toml; `init HOST` writes one from what it finds there, to be read and changed."
     )
-    parser.epilog = "Examples: specconsole profile init root@gpu-1; specconsole profile init root@gpu-1 -o - | less."
     parser.add_argument(
         "what", choices=("list", "show", "validate", "init"), help="all there are, one whole, one checked, or a new one"
     )

@@ -16,11 +16,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Stop the unit that serves, see that nothing of it is left, start TARGET, and prove that it serves its model; on any"
         " failure after the stop return to the unit before. The host's own systemd does it: it goes on when the link or"
-        " this program ends. The plan is shown first, and nothing is done without a yes. Ends with 0 when TARGET serves."
+        " this program ends. The plan is shown first, and nothing is done without a yes."
     )
     parser.epilog = (
-        "ctrl+c asks: cancel (which rolls back), leave it to the host, or keep watching. The record stays on the host in"
-        " /var/lib/specconsole/swaps.jsonl; see also: specconsole history swaps, specconsole doctor HOST."
+        "The record stays on the host in /var/lib/specconsole/swaps.jsonl; see also: specconsole history swaps,"
+        " specconsole doctor HOST."
     )
     swapping.configure(parser)
     parser.add_argument("target", nargs="?", metavar="TARGET", help="the unit that shall serve")

@@ -45,8 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Follow the start of a unit: its phases, whether it works or hangs and on what evidence, answering (health and"
         " model list), ready (one token generated), or why it failed and what to do."
-        " Ends with 0 when ready, 1 when the start failed, 3 when the unit does not run, 5 when the time is up,"
-        " 4 when the link is down by then. Read-only, or without the API key, it ends with 0 at answering."
+        " Read-only, or without the API key, it ends at answering."
     )
     add_host_arguments(parser)
     add_hook_arguments(parser)
@@ -56,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Watch until the start is decided."""
-    if args.timeout is not None and args.timeout <= 0:
+    if args.timeout is not None and not args.timeout > 0:
         raise UsageError(f"--timeout {args.timeout:g} is out of range.", hint="It takes a number of seconds above 0.")
     return drive(_run(args))
 
