@@ -14,8 +14,9 @@ import pytest
 from tests.structure import doc_text
 from tests.structure.doc_text import FILES, ROOT
 
-from specconsole import cli, profile, toml
+from specconsole import profile, toml
 from specconsole.experiment import plan
+from specconsole.verb.grammar import VERBS
 
 DOCS = ROOT / "docs"
 each_file = pytest.mark.parametrize("path", FILES, ids=doc_text.name)
@@ -58,7 +59,7 @@ def commands(line: str) -> Iterable[tuple[str, list[str]]]:
     for part in re.split(r" && | \| |; ", line.partition(" # ")[0].partition("   ")[0]):
         words = _words(part)
         at = words.index("specconsole") + 1 if "specconsole" in words else 0
-        if at < len(words) and (at or words[0] in cli.VERBS):
+        if at < len(words) and (at or words[0] in VERBS):
             given = [word.partition("=")[0] for word in words[at + 1 :] if re.match(r"--[a-z]", word)]
             yield from ((verb, given) for verb in words[at].split("|") if re.fullmatch(r"[a-z]+", verb))
 
@@ -74,7 +75,7 @@ def _words(part: str) -> list[str]:
 def test_every_command_is_there_with_its_options(path: Path) -> None:
     for line in doc_text.code(path):
         for verb, given in commands(line):
-            assert verb in cli.VERBS, f"{line}: there is no verb {verb}"
+            assert verb in VERBS, f"{line}: there is no verb {verb}"
             unknown = [one for one in given if one.rstrip(",.;:") not in options(verb)]
             assert not unknown, f"{line}: {verb} has no {' '.join(unknown)}"
 
@@ -83,7 +84,7 @@ def test_every_command_is_there_with_its_options(path: Path) -> None:
 def test_every_option_is_there(path: Path) -> None:
     for span in doc_text.code(path):
         if found := re.fullmatch(r"(--[a-z][\w-]+)(?:[ =].*)?", span):
-            ours = any(found[1] in options(verb) for verb in cli.VERBS) or found[1] == "--version"
+            ours = any(found[1] in options(verb) for verb in VERBS) or found[1] == "--version"
             assert ours or f"{found[1]}" in source(), f"{span} is no option of ours, nor of those that we speak of"
 
 
