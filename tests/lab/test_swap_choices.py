@@ -1,16 +1,20 @@
-"""What a profile and a login say of a swap."""
+"""What a profile and a login say of a swap, and a process that no signal ends for a while."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from specconsole.clock import SystemClock
+from specconsole.service import swap
 from tests.lab import faults
 from tests.lab.conftest import MakeHost, on_trixie
 from tests.lab.faults import BASELINE, NGRAM
 from tests.lab.host import LabHost
+from tests.lab.reach import reach
 from tests.lab.swapping import cleared, deployed, up
 from tests.lab.test_verbs import Desk
 
@@ -82,3 +86,32 @@ def test_a_login_with_sudo_does_all_of_it(make_host: MakeHost, desk: Callable[[L
     assert host.run(f"stat -c '%U %a' {faults.RECORD}").stdout == "root 600\n"
     cleared(host)
     assert "swap to" in here("swap", "ops", "--follow", status=0).stdout or faults.record(host).outcome == "committed"
+
+
+STUCK = """#!/usr/bin/python3
+# The parent of a child that has not come to its exec is in state D: here until somebody writes into the pipe.
+import os
+os.mkfifo("/run/driver")
+os.posix_spawn("/bin/true", ["true"], {}, file_actions=[(os.POSIX_SPAWN_OPEN, 0, "/run/driver", os.O_RDONLY, 0)])
+"""
+
+
+async def test_a_process_in_the_driver_is_waited_for_and_not_ended(make_host: MakeHost) -> None:
+    """Longer than others may take to go: nobody is asked, nothing is ended, and the swap goes on once it is gone."""
+    lines = "KillMode=process\nExecStartPost=/bin/sh -c '/opt/stuck & :'"
+    host = up(make_host(files={**deployed(baseline=lines), "/opt/stuck": STUCK}))
+    host.run("for i in $(seq 50); do ps -eo stat,args | grep '^D.*/opt/stuck' && exit; sleep 0.1; done; exit 1")
+    async with reach(host) as console:
+        ident = await swap.begin(console, await faults.planned(console))
+        said, held = set(), True
+        async for view in swap.follow(console, ident, SystemClock()):
+            if found := re.search(r"left \(in the driver\) for (\d+) s", view.now):
+                said.add(int(found[1]))
+                if held and int(found[1]) > 22:
+                    host.run("echo >/run/driver")  # once: who opens it a second time waits for a reader for ever
+                    held = False
+    assert max(said) > 20
+    assert view.story.ask is None
+    assert view.story.outcome == "committed"
+    assert not any("ended" in str(note.get("text")) for step in view.story.steps for note in step.notes)
+    assert faults.serving(host) == NGRAM
