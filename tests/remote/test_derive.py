@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from specconsole.remote import derive
+from specconsole.remote import derive, owned
 
 NEW = b"[Service]\nExecStart=/new\n"
 SHOWN = "LoadState=loaded\nActiveState=inactive\nUnitFileState=disabled\nFragmentPath={path}\nDropInPaths=\nJob=\n"
@@ -115,7 +115,7 @@ def test_what_changed_meanwhile_is_left_alone(
     asked = order(base, path)
     meanwhile(base, path)
     before = contents(base.parent)
-    with pytest.raises(derive.Refused):
+    with pytest.raises(owned.Refused):
         derive.write(asked, NEW, systemd)
     assert contents(base.parent) == before
 
@@ -127,33 +127,30 @@ def test_what_we_wrote_and_is_not_there_as_shown(
     if content:
         path.write_bytes(content)
     for do in (derive.write, derive.remove):
-        with pytest.raises(derive.Refused):
+        with pytest.raises(owned.Refused):
             do(order(base, path, NEW), NEW, systemd)
     assert path.exists() == (content is not None)
 
 
-def test_one_that_came_in_the_last_moment_is_not_replaced(
-    base: Path, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(derive, "_own", lambda *_: None)
+def test_one_that_came_in_the_last_moment_is_not_replaced(base: Path, path: Path) -> None:
     path.write_bytes(b"mine\n")
-    with pytest.raises(derive.Refused, match="there already"):
-        derive._put(str(path), NEW, base.stat(), new=True)
+    with pytest.raises(owned.Refused, match="there already"):
+        owned.put(str(path), NEW, owned.Look.like(str(base)), new=True)
     assert path.read_bytes() == b"mine\n"
     assert len(names(path.parent)) == 2
 
 
 def test_a_unit_that_systemd_does_not_load_is_taken_back(base: Path, path: Path, systemd: Systemd) -> None:
     systemd.shown = systemd.shown.replace("=loaded", "=bad-setting")
-    with pytest.raises(derive.Refused, match="bad-setting"):
+    with pytest.raises(owned.Refused, match="bad-setting"):
         derive.write(order(base, path), NEW, systemd)
     assert not path.exists()
     path.write_bytes(b"before")
-    with pytest.raises(derive.Refused, match="bad-setting"):
+    with pytest.raises(owned.Refused, match="bad-setting"):
         derive.write(order(base, path, b"before"), NEW, systemd)
     assert path.read_bytes() == b"before"
     systemd.reload = (1, "", "Access denied\n")
-    with pytest.raises(derive.Refused, match="Access denied"):
+    with pytest.raises(owned.Refused, match="Access denied"):
         derive.write(order(base, path, b"before"), NEW, systemd)
 
 
@@ -164,7 +161,7 @@ def test_only_new_complaints_of_systemd_stand_in_the_way(base: Path, path: Path,
     assert answer["complaints"] == ["Unknown key name 'Foo' in section 'Service', ignoring."]
     path.unlink()
     systemd.complaints["new"] += "UNIT: Command /new is not executable\n"
-    with pytest.raises(derive.Refused, match="Command /new is not executable"):
+    with pytest.raises(owned.Refused, match="Command /new is not executable"):
         derive.write(order(base, path), NEW, systemd)
     assert not path.exists()
 
@@ -177,7 +174,7 @@ def test_what_runs_or_is_enabled_is_not_removed(said: str, why: str, base: Path,
     path.write_bytes(NEW)
     key = said.partition("=")[0]
     systemd.shown = "\n".join(said if line.startswith(key) else line for line in systemd.shown.splitlines())
-    with pytest.raises(derive.Refused, match=why):
+    with pytest.raises(owned.Refused, match=why):
         derive.remove(order(base, path, NEW), b"", systemd)
     assert path.exists()
 
@@ -201,7 +198,7 @@ def test_looking_changes_nothing(base: Path, path: Path, systemd: Systemd, monke
     assert derive.look(order(base, path), b"", systemd) == {"ready": True}
     assert derive.look(order(base, path.parent / "not" / "yet" / path.name), b"", systemd) == {"ready": True}
     monkeypatch.setattr("os.access", lambda *_: False)
-    with pytest.raises(derive.Refused, match="nothing can be written"):
+    with pytest.raises(owned.Refused, match="nothing can be written"):
         derive.look(order(base, path), b"", systemd)
     assert (contents(base.parent), systemd.calls) == (before, [])
 

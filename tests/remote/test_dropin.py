@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from specconsole.remote.dropin import Changes, Refused, write
+from specconsole.remote.dropin import Changes, write
+from specconsole.remote.owned import Refused
 from specconsole.remote.swap_unit import Ref
 
 UNIT = Ref("v.service")
@@ -21,7 +22,8 @@ class Systemctl:
     def __init__(self, folder: Path, after: str = "loaded", reload: int = 0) -> None:
         self.folder, self.after, self.reload, self.calls = folder, after, reload, []  # type: ignore[var-annotated]
 
-    def __call__(self, *words: str) -> tuple[int, str, str]:
+    def __call__(self, program: str, *words: str) -> tuple[int, str, str]:
+        assert program == "systemctl"
         self.calls.append(words[0])
         if words[0] == "daemon-reload":
             return self.reload, "", "no bus"

@@ -6,30 +6,19 @@ with nothing changed. Before and after the act a line is written to `CHANGES`, t
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import pwd
-import stat
 import sys
-import tempfile
 import time
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Dict, Optional
 
-from specconsole.remote import swap_record, swap_unit
+from specconsole.remote import owned, swap_record
+from specconsole.remote.owned import Call, Look, Refused
 from specconsole.remote.swap_unit import Ref
 
 CHANGES = swap_record.HOME + "/changes.jsonl"
-ASK_S = 30.0
-MODE = 0o644
 SHOWN = ("LoadState", "FragmentPath", "DropInPaths", "NeedDaemonReload")
-
-Call = Callable[..., Tuple[int, str, str]]
-"""Runs systemctl for the manager whose unit it is."""
-
-
-class Refused(Exception):
-    """It is not done; nothing was changed."""
+LOOK = Look()
 
 
 def main(arguments: Dict[str, Any]) -> int:
@@ -39,17 +28,13 @@ def main(arguments: Dict[str, Any]) -> int:
     """
     text = sys.stdin.buffer.read()
     unit = Ref.of(arguments)
-    try:
+
+    def work() -> Dict[str, Any]:
         changes = Changes(CHANGES if os.geteuid() == 0 else "")
-        _become(unit)
-        answer = write(str(arguments["path"]), text, str(arguments["expect"]), unit, caller(unit), changes)
-    except Refused as error:
-        answer = {"refused": str(error)}
-    except OSError as error:
-        answer = {"refused": "%s: %s" % (error.filename or "the host", error.strerror or error)}
-    sys.stdout.write(json.dumps(answer) + "\n")
-    sys.stdout.flush()
-    return 0
+        owned.become(unit, "drop-ins")
+        return write(str(arguments["path"]), text, str(arguments["expect"]), unit, owned.caller(unit), changes)
+
+    return owned.answered(work)
 
 
 class Changes:
@@ -79,113 +64,28 @@ def _boot() -> str:
         return ""
 
 
-def _become(unit: Ref) -> None:
-    """Become the owner of the user's manager: nothing in a user's folders is touched as root."""
-    if unit.user and os.geteuid() == 0 and unit.uid != 0:
-        os.initgroups(unit.user, unit.gid)
-        os.setgid(unit.gid)
-        os.setuid(unit.uid)
-        os.environ.update(HOME=pwd.getpwuid(unit.uid).pw_dir, XDG_RUNTIME_DIR="/run/user/%d" % unit.uid)
-    elif not unit.user and os.geteuid() != 0:
-        raise Refused("this login has no rights to write drop-ins")
-
-
-def caller(unit: Ref) -> Call:
-    """How systemctl is called."""
-
-    def call(*words: str) -> Tuple[int, str, str]:
-        return swap_unit.call(["systemctl", *(["--user"] if unit.user else []), *words], ASK_S, None)
-
-    return call
-
-
 def write(path: str, text: bytes, expect: str, unit: Ref, call: Call, changes: Changes) -> Dict[str, Any]:
     """Put the text into its place and have systemd read it; one that systemd does not load with is taken back."""
-    before = _own(path, expect)
-    loaded = _show(call, unit.name).get("LoadState")
+    before = owned.own(path, expect)
+    loaded = owned.show(call, unit.name, SHOWN).get("LoadState")
     changes.write("dropin", unit=unit.key, path=path, text=text.decode("utf-8", "replace"), before=expect or None)
     made = not os.path.isdir(os.path.dirname(path))
-    _put(path, text, new=before is None)
-    shown = _reloaded(call, unit.name)
+    owned.put(path, text, LOOK, new=before is None)
+    shown = owned.reloaded(call, unit.name, SHOWN)
     good = shown.get("LoadState") == loaded and path in shown.get("DropInPaths", "").split()
     if not good:
         _back(path, before, made)
-        _reloaded(call, unit.name)
+        owned.reloaded(call, unit.name, SHOWN)
     changes.write("dropin-done" if good else "dropin-back", unit=unit.key, path=path)
     if not good:
         raise Refused("systemd does not read it: the unit is %s with it" % (shown.get("LoadState") or "unknown"))
     return {"wrote": path, "shown": shown}
 
 
-def _own(path: str, expect: str) -> Optional[bytes]:
-    """The file that is to be replaced: as it was shown, or not there; anything else is somebody else's."""
-    try:
-        if not stat.S_ISREG(os.lstat(path).st_mode):
-            raise Refused("%s is no plain file" % path)
-        with open(path, "rb") as file:
-            found = file.read()
-    except FileNotFoundError:
-        if expect:
-            raise Refused("%s is not there any more (stale)" % path) from None
-        return None
-    if not expect:
-        raise Refused("%s is there already, and specconsole did not write it" % path)
-    if hashlib.sha256(found).hexdigest() != expect:
-        raise Refused("%s has changed since it was shown (stale)" % path)
-    return found
-
-
-def _put(path: str, text: bytes, new: bool) -> None:
-    """Write beside, flush to the disk, and move into place; a new file never replaces one that came meanwhile."""
-    folder = os.path.dirname(path)
-    os.makedirs(folder, 0o755, exist_ok=True)
-    fd, beside = tempfile.mkstemp(prefix=".specconsole-", dir=folder)
-    try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(text)
-            os.fchmod(file.fileno(), MODE)
-            file.flush()
-            os.fsync(file.fileno())
-        if new:
-            try:
-                os.link(beside, path)
-            except FileExistsError:
-                raise Refused("%s is there already, and specconsole did not write it" % path) from None
-        else:
-            os.rename(beside, path)
-        _sync(folder)
-    finally:
-        if os.path.lexists(beside):
-            os.unlink(beside)
-
-
 def _back(path: str, before: Optional[bytes], made: bool) -> None:
-    if before is not None:
-        _put(path, before, new=False)
-        return
-    os.unlink(path)
-    if made:
+    owned.back(path, before, LOOK)
+    if before is None and made:
         try:
             os.rmdir(os.path.dirname(path))
         except OSError:
             pass
-
-
-def _sync(folder: str) -> None:
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-def _reloaded(call: Call, name: str) -> Dict[str, str]:
-    status, _, err = call("daemon-reload")
-    if status:
-        return {"LoadState": "not read again: " + (err.strip().splitlines() or [""])[-1]}
-    return _show(call, name)
-
-
-def _show(call: Call, name: str) -> Dict[str, str]:
-    _, out, _ = call("show", "--property=" + ",".join(SHOWN), "--", name)
-    return {key: value for key, _, value in (line.partition("=") for line in out.splitlines())}
