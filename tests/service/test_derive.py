@@ -10,7 +10,7 @@ import pytest
 from specconsole.errors import NotPermitted, NotRunning, SpecConsoleError, UsageError
 from specconsole.host.base import Program
 from specconsole.profile import Profile, UnitProfile
-from specconsole.service import derive, derive_write, derived
+from specconsole.service import derive, derive_write, derived, unitfile
 from specconsole.service.derive import Derivation, Variant
 from tests.fakes import FakeProcess
 from tests.service.machine import Machine
@@ -78,6 +78,26 @@ async def test_what_an_earlier_derive_wrote_is_a_diff_too() -> None:
     assert not other.unchanged
     assert other.against == PATH
     assert any(line.startswith("+") and '"num_speculative_tokens": 4' in line for line in other.diff)
+
+
+async def test_two_variants_written_together_stay_as_they_were_planned() -> None:
+    """The later one names the earlier, and not the other way too: both planned before either is there, and again after."""
+
+    async def both(machine: Machine) -> list[Derivation]:
+        answer(machine, {"ready": True})
+        answer(machine, {"ready": True})
+        k3 = await derive.plan(machine.host, BASE, Variant("k3", K3))
+        k5 = Variant("k5", {**K3, "num_speculative_tokens": 5})
+        return [k3, await derive.plan(machine.host, BASE, k5, earlier=[k3])]
+
+    machine = Machine()
+    made = await both(machine)
+    named = [unitfile.parse(one.text).words("Conflicts", "Unit") for one in made]
+    assert (NEW in named[1], "vllm-kimi-k5.service" in named[0]) == (True, False)
+    for one, conflicts in zip(made, named, strict=True):
+        machine.add(one.name, one.text, "/opt/vllm/bin/vllm serve /models/Kimi-K2.5")
+        machine.change(one.name, Conflicts=" ".join(conflicts))
+    assert [one.unchanged for one in await both(machine)] == [True, True]
 
 
 @pytest.mark.parametrize(

@@ -146,11 +146,13 @@ async def _derived(
     base = _named(units, plan.baseline.unit)
     if base is None:
         return {}
-    wanted = [arm for arm in plan.arms.values() if arm.speculative]
-    return {
-        arm.name: await derive.plan(host, base.key, derive.Variant(arm.name, arm.speculative), profile)
-        for arm in wanted
-    }
+    made: dict[str, Derivation] = {}
+    for arm in plan.arms.values():
+        if arm.speculative:
+            variant = derive.Variant(arm.name, arm.speculative)
+            earlier = [one for one in made.values() if not one.refusals]
+            made[arm.name] = await derive.plan(host, base.key, variant, profile, earlier)
+    return made
 
 
 def _units(

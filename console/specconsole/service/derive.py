@@ -134,8 +134,13 @@ def variant_of(name: str, method: str | None, settings: Sequence[str], profile: 
     return Variant(name, given, said.name if said else "")
 
 
-async def plan(host: Host, baseline: str, variant: Variant, profile: Profile | None = None) -> Derivation:
+async def plan(
+    host: Host, baseline: str, variant: Variant, profile: Profile | None = None, earlier: Sequence[Derivation] = ()
+) -> Derivation:
     """Look at the host, and say what would be written. Reads only.
+
+    `earlier`: variants of the same baseline that will have been written by then. Of two variants the later one names
+    the earlier, as if they were planned and written in turn: when both did, `systemctl restart` of both would be cyclic.
 
     Raises:
         NotRunning: there is no such unit.
@@ -160,7 +165,7 @@ async def plan(host: Host, baseline: str, variant: Variant, profile: Profile | N
         before=look.before,
         manager=finding.manager,
     )  # fmt: skip
-    rivals = _rivals(found, unit, name, look)
+    rivals = _rivals(found, unit, name, look, earlier)
     filled = _filled(draft, look, rivals)
     return replace(filled, findings=await _checked(host, found, filled, look, {*rivals, *look.against}))
 
@@ -248,11 +253,16 @@ def _filled(draft: Derivation, look: _Look, rivals: Sequence[str]) -> Derivation
     return replace(draft, text=text, argv=argv, diff=tuple(diff), against=against)
 
 
-def _rivals(found: Sequence[discover.Finding], baseline: Unit, name: str, look: _Look) -> list[str]:
+def _rivals(
+    found: Sequence[discover.Finding], baseline: Unit, name: str, look: _Look, earlier: Sequence[Derivation]
+) -> list[str]:
     """Units of the same manager that cannot run beside it, and that do not say so themselves: the baseline first."""
-    mine = [one.unit for one in found if one.unit.manager == baseline.manager and one.unit.name != name]
-    others = [unit.name for unit in mine if unit.name != baseline.name and is_rival(unit, baseline)]
-    return [baseline.name, *(other for other in others if other not in look.against)]
+    mine = [one.unit for one in found if one.unit.manager == baseline.manager]
+    there = {unit.name: unit.name in look.against for unit in mine if is_rival(unit, baseline)}
+    planned = {one.name: name in unitfile.parse(one.text).words("Conflicts", "Unit") for one in earlier}
+    says_so = there | planned
+    others = sorted(other for other in says_so if other not in (name, baseline.name) and not says_so[other])
+    return [baseline.name, *others]
 
 
 async def _checked(

@@ -103,7 +103,8 @@ async def _begin(args: argparse.Namespace, host: Host, memory: Memory) -> int:
         await _derive(host, made)
         made = await prepare.fit(host, asked, await discover(host, profile), profile, memory)
         if made.blockers or made.to_write:
-            raise SpecConsoleError("The derived units are not as planned.", "; ".join(made.blockers))
+            why = (*made.blockers, *(f"{one.name} would be written differently now" for one in made.to_write))
+            raise SpecConsoleError("The derived units are not as planned.", "; ".join(why))
     key = await api_key(host, made.units["baseline"], profile, os.environ)
     secret = key.reveal() if key else None
     ident = going.id if going else new_id()
