@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import aclosing, suppress
 
 from specconsole.bench.book import Book, Progress
@@ -19,11 +19,10 @@ from specconsole.errors import CommandFailed, LinkLost, LinkRefused, SpecConsole
 from specconsole.host.base import Host, Program, Rights
 from specconsole.host.carried import order
 from specconsole.host.errand import told
+from specconsole.host.telling import AGAIN_S, followed
 from specconsole.logs.source import Source
-from specconsole.stream import whole_lines
 from specconsole.text import one_line
 
-AGAIN_S = 0.5
 LOST = "link lost"
 NO_RIGHTS = "this login has no rights to start units of its own"
 GOES_ON = "The link is down; the run goes on on the host"
@@ -97,22 +96,16 @@ async def follow(
     Raises:
         CommandFailed: the host has no Python for it any more.
     """
-    reader = _Reader(host, ident, book)
+    reader = _Reader(ident, book)
     ordering = [asyncio.create_task(_cancel_on(host, ident, cancel))] if cancel else []
     try:
-        while not book.run.why:
-            try:
-                await host.up()
-                async with aclosing(reader.read()) as news:
-                    async for said in news:
-                        yield book.progress(said)
-            except LinkRefused as refused:
-                book.lost(f"{refused} The run goes on on the host.")
-            except LinkLost:
-                pass
-            if not book.run.why:
-                yield book.progress(GOES_ON)
-                await host.clock.sleep(AGAIN_S)
+        tells = followed(host, reader.program, lambda: bool(book.run.why), host.clock, "runs")
+        async with aclosing(tells) as batches:
+            async for lines in batches:
+                for said in reader.news(lines) if lines is not None else (GOES_ON,):
+                    yield book.progress(said)
+    except LinkRefused as refused:
+        book.lost(f"{refused} The run goes on on the host.")
     finally:
         for task in ordering:
             task.cancel()
@@ -124,29 +117,24 @@ async def follow(
 class _Reader:
     """Where in the stamps a console is."""
 
-    def __init__(self, host: Host, ident: str, book: Book) -> None:
-        self.host, self.ident, self.book = host, ident, book
+    def __init__(self, ident: str, book: Book) -> None:
+        self.ident, self.book = ident, book
         self.offset = 0
 
-    async def read(self) -> AsyncGenerator[str, None]:
-        """Read on from where it stopped, yielding news; raises LinkLost."""
-        program = Program("drive_follow", {"id": self.ident, "offset": self.offset})
-        async with (
-            self.host.process(program) as process,
-            aclosing(process.read()) as chunks,
-            aclosing(whole_lines(chunks)) as batches,
-        ):
-            async for lines in batches:
-                counted = False
-                for line in lines:
-                    said = self._take(line)
-                    counted = counted or said == ""
-                    if said:
-                        yield said
-                if counted:
-                    yield ""
-            if not self.book.run.why and (await process.wait()).status not in (0, None):
-                raise CommandFailed(f"{self.host.name} does not tell of its runs.")
+    def program(self) -> Program:
+        """What reads on from where it stopped."""
+        return Program("drive_follow", {"id": self.ident, "offset": self.offset})
+
+    def news(self, lines: Iterable[bytes]) -> Iterator[str]:
+        """Take lines, and yield what is to be told: "" for results that came."""
+        counted = False
+        for line in lines:
+            said = self._take(line)
+            counted = counted or said == ""
+            if said:
+                yield said
+        if counted:
+            yield ""
 
     def _take(self, line: bytes) -> str | None:
         try:

@@ -12,10 +12,9 @@ from specconsole.clock import Clock
 from specconsole.errors import CommandFailed, LinkLost, NotPermitted, SpecConsoleError
 from specconsole.host.base import Host, Program
 from specconsole.host.errand import told
-from specconsole.stream import whole_lines
+from specconsole.host.telling import followed
 from specconsole.text import one_line
 
-AGAIN_S = 0.5
 Event = Mapping[str, Any]
 
 
@@ -109,34 +108,16 @@ async def lying(host: Host) -> tuple[Lying, ...]:
 async def follow(host: Host, ident: str, clock: Clock) -> AsyncGenerator[View, None]:
     """Yield how it stands after each change, from its first event on, until it is over; a cut link makes a pause."""
     view = View()
-    while not view.over:
-        try:
-            await host.up()
-            view = replace(view, linked=True)
-            async with aclosing(_followed(host, ident, view)) as views:
-                async for view in views:
-                    yield view
-        except LinkLost:
-            pass
-        if not view.over:
-            view = replace(view, linked=False)
-            yield view
-            await clock.sleep(AGAIN_S)
 
+    def program() -> Program:
+        return Program("experiment_follow", {"id": ident, "first": len(view.events)})
 
-async def _followed(host: Host, ident: str, view: View) -> AsyncGenerator[View, None]:
-    program = Program("experiment_follow", {"id": ident, "first": len(view.events)})
-    async with (
-        host.process(program) as process,
-        aclosing(process.read()) as chunks,
-        aclosing(whole_lines(chunks)) as batches,
-    ):
+    async with aclosing(followed(host, program, lambda: view.over, clock, "experiments")) as batches:
         async for lines in batches:
-            for line in lines:
+            view = replace(view, linked=lines is not None)
+            for line in lines or ():
                 view = take(view, json.loads(line))
             yield view
-        if not view.over and (await process.wait()).status not in (0, None):
-            raise CommandFailed(f"{host.name} does not tell of its experiments.")
 
 
 def take(view: View, line: Mapping[str, Any]) -> View:

@@ -18,15 +18,14 @@ from specconsole.errors import CommandFailed, HostError, LinkLost, NotPermitted,
 from specconsole.history.entry import Swap
 from specconsole.host.base import Host, Program
 from specconsole.host.errand import told
+from specconsole.host.telling import followed
 from specconsole.load.diagnosis import Diagnosis
 from specconsole.remote import swap_rule
 from specconsole.remote.swap_record import Event, Step, Story, fold, stories
 from specconsole.service.autopsy import why_failed
 from specconsole.service.plan import Plan
-from specconsole.stream import whole_lines
 from specconsole.text import one_line
 
-AGAIN_S = 0.5
 STALE = "(stale)"
 """How the host marks a reason that asks for a new plan."""
 
@@ -100,37 +99,18 @@ async def follow(host: Host, ident: str, clock: Clock) -> AsyncGenerator[SwapVie
         CommandFailed: the host has no Python for it.
     """
     view = SwapView()
-    while not view.over:
-        try:
-            await host.up()
-            view = replace(view, linked=True)
-            async with aclosing(_followed(host, ident, view)) as views:
-                async for view in views:
-                    if view.over:
-                        view = replace(view, diagnosis=await why_failed(host, view.story, clock))
-                    yield view
-        except LinkLost:
-            pass
-        if not view.over:
-            view = replace(view, linked=False)
-            yield view
-            await clock.sleep(AGAIN_S)
 
+    def program() -> Program:
+        return Program("swap_follow", {"id": ident, "first": view.story.count})
 
-async def _followed(host: Host, ident: str, view: SwapView) -> AsyncGenerator[SwapView, None]:
-    """Follow until the end or until the link breaks; raises LinkLost."""
-    program = Program("swap_follow", {"id": ident, "first": view.story.count})
-    async with (
-        host.process(program) as process,
-        aclosing(process.read()) as chunks,
-        aclosing(whole_lines(chunks)) as batches,
-    ):
+    async with aclosing(followed(host, program, lambda: view.over, clock, "swaps")) as batches:
         async for lines in batches:
-            for line in lines:
+            view = replace(view, linked=lines is not None)
+            for line in lines or ():
                 view = take(view, json.loads(line))
+            if view.over:
+                view = replace(view, diagnosis=await why_failed(host, view.story, clock))
             yield view
-        if not view.over and (await process.wait()).status not in (0, None):
-            raise CommandFailed(f"{host.name} does not tell of its swaps.")
 
 
 def take(view: SwapView, line: Mapping[str, Any]) -> SwapView:
