@@ -10,6 +10,7 @@ from specconsole.errors import CommandFailed, DeadlineExceeded
 from specconsole.host.base import Host, HostFacts
 from specconsole.profile import Profile, UnitProfile
 from specconsole.service import account, command, files, label, launch, systemd, version
+from specconsole.service.expected import is_meant
 from specconsole.service.launch import Files, Launch
 from specconsole.service.source import Source, sources
 from specconsole.service.systemd import Block, Manager
@@ -206,7 +207,7 @@ def _unit(block: Block, manager: Manager, serving: Serving, state: UnitState, to
 
 def _named(units: Sequence[Unit], profile: Profile | None) -> tuple[Unit, ...]:
     places = {(unit.manager, unit.name): unit for unit in profile.units} if profile else {}
-    marked = [_profiled(unit, places.get((unit.manager, unit.name))) for unit in units]
+    marked = [_expected(_profiled(unit, places.get((unit.manager, unit.name))), profile) for unit in units]
     done = label.labelled(label.ordered(label.grouped(marked)))
     first = [unit for place in places for unit in done if (unit.manager, unit.name) == place]
     return (*first, *(unit for unit in done if unit not in first))
@@ -220,3 +221,8 @@ def _profiled(unit: Unit, said: UnitProfile | None) -> Unit:
         unknown = tuple(what for what in serving.unknown if what != "port")
         serving = replace(serving, endpoint=replace(serving.endpoint, port=said.port, uds=None), unknown=unknown)
     return replace(unit, serving=serving, label=said.label, stated_role=Role(said.role) if said.role else None)
+
+
+def _expected(unit: Unit, profile: Profile | None) -> Unit:
+    minutes = profile.expect.load_minutes if profile and is_meant(unit, profile) else None
+    return replace(unit, expected_load_s=(minutes[0] * 60, minutes[1] * 60)) if minutes else unit

@@ -73,6 +73,15 @@ def _checks(readings: Readings) -> Iterator[Check]:
     yield _journal(readings)
     yield _persistence(readings)
     yield _units(readings)
+    if readings.differs:
+        found = one_line(f"{'; '.join(readings.differs)}.")
+        yield Check(
+            "profile",
+            Level.LIMITED,
+            found,
+            fails="what the profile calls usual is not of this unit",
+            fix="mend the unit, or [expect] in the profile (on your machine)",
+        )
     yield from _lint(readings)
     yield from _storage(readings)
     yield _swaps(readings)

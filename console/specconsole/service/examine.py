@@ -20,6 +20,7 @@ from specconsole.logs.permit import permit
 from specconsole.logs.source import Source
 from specconsole.profile import Profile
 from specconsole.service.discover import discover
+from specconsole.service.expected import of_units
 from specconsole.service.inspection import inspect
 from specconsole.service.lint import Linted
 from specconsole.service.swap import Known, latest
@@ -88,6 +89,8 @@ class Readings:
     """What lint says of the units."""
     runs: tuple[Carried, ...] = ()
     """Benchmarks that lie on the host."""
+    differs: tuple[str, ...] = ()
+    """What of the units is not as the profile expects."""
 
 
 async def examine(host: Host, profile: Profile | None, clock: Clock) -> Readings:
@@ -128,6 +131,7 @@ async def examine(host: Host, profile: Profile | None, clock: Clock) -> Readings
         swaps=swaps,
         linted=linted,
         runs=runs.runs,
+        differs=() if isinstance(units, Unread) else of_units(units, profile),
     )
 
 

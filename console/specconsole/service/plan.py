@@ -17,7 +17,7 @@ from specconsole.remote.swap_record import PATH
 from specconsole.remote.swap_rule import BACK, FORWARD
 from specconsole.service import choose
 from specconsole.service.unit import Role, Unit
-from specconsole.text import bytes_binary, duration
+from specconsole.text import about, bytes_binary, duration
 
 DRAIN_S = 30.0
 UNKNOWN_LOAD_S = 4 * 3600.0
@@ -241,9 +241,12 @@ def reboot(plan: Plan) -> str:
     return f"a reboot would start {' and '.join(enabled)} (enabled){both}; nothing resumes by itself"
 
 
-def _loads(times: Sequence[float]) -> str:
+def _loads(times: Sequence[float], unit: Unit) -> str:
     if not times:
-        return "no earlier load is known"
+        said = unit.expected_load_s
+        return "no earlier load is known" + (
+            f", the profile expects {about(said[0])} to {about(said[1])}" if said else ""
+        )
     low, high = duration(min(times)), duration(max(times))
     count = f"{len(times)} earlier load{'s' if len(times) > 1 else ''}"
     return f"{low} ({count})" if low == high else f"{low} to {high} ({count})"
@@ -262,7 +265,7 @@ def _lines(plan: Plan) -> list[tuple[str, str]]:
         "verify": "wait until no process is left, the port is closed and GPU memory is at its floor, three readings",
         "clean": "remove the entries of /dev/shm that are proven to be the stopped unit's; list the others",
         "start": f"start {plan.target.key}",
-        "watch": f"wait until it answers: {_loads(plan.loads_s)}; gives up after {duration(plan.load_deadline_s)}",
+        "watch": f"wait until it answers: {_loads(plan.loads_s, plan.target)}; gives up after {duration(plan.load_deadline_s)}",
         "prove": _prove(plan),
         "commit": f"write it into {RECORD} on the host, the one file that stays there",
     }
@@ -322,7 +325,7 @@ def _failure(plan: Plan) -> str:
     if back.key == plan.target.key:
         return "a failed stop or clean-up: it is started again; a failed start: left, and said why"
     steps = ", ".join(BACK)
-    return f"after the stop, return to {back.key} ({_loads(plan.back_loads_s)}): {steps}"
+    return f"after the stop, return to {back.key} ({_loads(plan.back_loads_s, back)}): {steps}"
 
 
 def _holder(holder: Holder) -> str:

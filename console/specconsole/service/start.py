@@ -25,9 +25,10 @@ from specconsole.history.entry import Load, digest
 from specconsole.host.base import Host, hostname
 from specconsole.load import feed as load
 from specconsole.load.diagnosis import Diagnosis
-from specconsole.load.estimate import Estimate, estimate, temperature
+from specconsole.load.estimate import NO_HISTORY, Estimate, Interval, estimate, temperature
 from specconsole.load.timeline import LoadTimeline, Stage
 from specconsole.load.verdict import Verdict
+from specconsole.load.words import span_words
 from specconsole.logs import journal
 from specconsole.logs.journal import Begin
 from specconsole.logs.record import LogRecord
@@ -123,7 +124,7 @@ class Follower:
 
     def expected(self, attempt: LoadTimeline) -> Estimate:
         """When a start will be ready, and what its phases usually take."""
-        return estimate(attempt, self.past, self.now(), fingerprint(self.unit))
+        return expected(self.unit, attempt, self.past, self.now())
 
     def standing(self, attempt: LoadTimeline) -> Standing:
         """How a start stands, judged now."""
@@ -346,6 +347,15 @@ def remembered(host: Host, unit: Unit, attempt: LoadTimeline) -> Load | None:
 def host_now(host: Host, clock: Clock) -> float:
     """Seconds since the epoch by the host's clock."""
     return clock.now() + ((host.facts.clock_skew_s or 0.0) if host.facts else 0.0)
+
+
+def expected(unit: Unit, attempt: LoadTimeline, past: Sequence[Load], now: float) -> Estimate:
+    """When a start will be ready; where no earlier load tells, what the profile expects stands beside that."""
+    found = estimate(attempt, past, now, fingerprint(unit))
+    if unit.expected_load_s is None or found.why != NO_HISTORY:
+        return found
+    low, high = unit.expected_load_s
+    return replace(found, why=f"{NO_HISTORY}; the profile expects {span_words(Interval(low, (low + high) / 2, high))}")
 
 
 def fingerprint(unit: Unit) -> dict[str, object]:

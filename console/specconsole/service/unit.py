@@ -132,6 +132,8 @@ class Unit:
     """Its role by the profile, for where the command does not tell."""
     version: str | None = None
     """vLLM's version, from the installed package or the image's tag, without running anything; None: not known."""
+    expected_load_s: tuple[float, float] | None = None
+    """From start to ready, page cache cold, as the profile expects; None: it does not say."""
 
     @property
     def role(self) -> Role:

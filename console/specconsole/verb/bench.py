@@ -15,6 +15,7 @@ from pathlib import Path
 from specconsole.bench import export, table
 from specconsole.bench.book import Progress
 from specconsole.bench.check import Level, check
+from specconsole.bench.expected import differs
 from specconsole.bench.grid import Axes, cells, listed, refuse_random, size
 from specconsole.bench.measure import join
 from specconsole.bench.prompt import draw
@@ -127,7 +128,7 @@ async def _run(args: argparse.Namespace) -> int:
                     host, unit, first, profile=said, environ=os.environ, memory=memory, cancel=stop.cancel
                 )
                 found = await _followed(stream, stop, detach=args.detach)
-        return 0 if found is None else finish(args, found)
+        return 0 if found is None else finish(args, found, said)
     except asyncio.CancelledError:
         if not stop.left:
             raise
@@ -293,8 +294,8 @@ def counting(progress: Progress) -> str:
     return f"{progress.phase} {progress.done}/{progress.total}{tokens}"
 
 
-def finish(args: argparse.Namespace, run: BenchRun) -> int:
-    """Write the run as asked and return the exit code."""
+def finish(args: argparse.Namespace, run: BenchRun, said: Profile | None = None) -> int:
+    """Write the run as asked, tell what the profile had expected, and return the exit code."""
     if args.vllm_json:
         _write_file(args.vllm_json, json.dumps(export.vllm_json(run), ensure_ascii=False) + "\n")
     if run.results or args.json:
@@ -305,6 +306,8 @@ def finish(args: argparse.Namespace, run: BenchRun) -> int:
         }
         form = next((name for name in forms if getattr(args, name)), None)
         forms[form]() if form else show(table.table(run))
+    for line in differs(run, said.expect) if said else ():
+        _say(line)
     if run.why == "failed" and "refused" in run.error.lower():
         raise NotRunning(
             "Nothing answers at the unit's port.", run.error, "A load may still run: see `specconsole watch`."

@@ -99,7 +99,8 @@ def facts(unit: Unit) -> dict[str, object]:
     """A unit as JSON: all of its fields, with its key, role and the word for its state."""
     plain = output.plain(unit)
     assert isinstance(plain, dict)
-    plain.pop("stated_role")
+    for name in ("stated_role", "expected_load_s"):  # what a profile says, no word of the host's
+        plain.pop(name)
     return {"key": unit.key, "role": unit.role.value, "word": state_word(unit).word, **plain}
 
 

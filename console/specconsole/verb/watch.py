@@ -163,10 +163,10 @@ class Story:
         return any(event not in ("weights", "verdict") for event in events)
 
     def _expected(self, attempt: LoadTimeline) -> Estimate:
-        from specconsole.service.start import fingerprint, host_now
+        from specconsole.service.start import expected, host_now
 
-        known = fingerprint(self.unit) if self.unit else None
-        return estimate(attempt, self.past, host_now(self.host, self.clock), known)
+        now = host_now(self.host, self.clock)
+        return expected(self.unit, attempt, self.past, now) if self.unit else estimate(attempt, self.past, now)
 
     def end(self, attempt: LoadTimeline) -> int:
         """The exit code."""
