@@ -10,7 +10,7 @@ from tests.structure import doc_text
 from tests.structure.doc_text import ROOT
 
 from specconsole.bench import breakeven, check, gate, judge, selftest, side, spec, trend
-from specconsole.engine import scrapes, watch
+from specconsole.engine import scrapes, snapshot, watch
 from specconsole.experiment import plan
 from specconsole.host import kept
 from specconsole.load import condition, estimate, evidence, pace, pool
@@ -39,6 +39,7 @@ FIGURES: tuple[tuple[str, str, tuple[float, ...]], ...] = (
     ("concepts.md", "untouched for {:g} days, the next one begins", (experiment_begin.STALE_S / DAY,)),
     ("concepts.md", "*stale* after {:g} s of silence beyond a round trip, then dialled again, in {:g} to {:g} s",
      (kept.STALE_S, kept.BACKOFF_S[0], kept.BACKOFF_S[-1])),
+    ("concepts.md", "every {:g} s; health and models", (snapshot.INTERVAL_S,)),
     ("concepts.md", "health and models every {:g} s; every {:g} s while nothing answers", (watch.HEALTH_S, watch.STARTING_S)),
     ("concepts.md", "over the last {:g} s, latencies over the last {:g} s", (scrapes.RATES_S, scrapes.LATENCIES_S)),
     ("verdict.md", "the signs of a hang, for {:g} s or more", (condition.WATCH_S,)),

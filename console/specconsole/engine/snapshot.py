@@ -9,6 +9,9 @@ from specconsole.engine.health import Health
 from specconsole.engine.spec import SpecCounters
 from specconsole.engine.window import Window
 
+INTERVAL_S = 2.0
+"""Seconds between two snapshots of a server that answers."""
+
 
 @dataclass(frozen=True)
 class EngineSnapshot:

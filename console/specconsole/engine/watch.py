@@ -18,7 +18,7 @@ from specconsole.engine.listening import listening
 from specconsole.engine.metrics import Scrape
 from specconsole.engine.name import named
 from specconsole.engine.scrapes import LATENCIES_S, RATES_S, Scrapes
-from specconsole.engine.snapshot import EngineSnapshot
+from specconsole.engine.snapshot import INTERVAL_S, EngineSnapshot
 from specconsole.engine.spec import spec_counters
 from specconsole.errors import DeadlineExceeded, LinkLost
 from specconsole.host.base import Endpoint, Host
@@ -39,7 +39,7 @@ async def watch(
     endpoint: Endpoint,
     *,
     api_key: ApiKey | None = None,
-    interval_s: float = 2.0,
+    interval_s: float = INTERVAL_S,
     clock: Clock | None = None,
     expected: Sequence[str] = (),
     rates_s: float = RATES_S,

@@ -14,7 +14,7 @@ from textual.worker import WorkerFailed
 from specconsole.clock import Clock
 from specconsole.engine.health import Health
 from specconsole.engine.history import EngineHistory
-from specconsole.engine.snapshot import EngineSnapshot
+from specconsole.engine.snapshot import INTERVAL_S, EngineSnapshot
 from specconsole.gpu.fault import Fault, FaultWatch
 from specconsole.gpu.history import History, Trend
 from specconsole.gpu.history import key as gpu_key
@@ -251,7 +251,7 @@ class LiveApp(App[None]):
         self._answered |= engine.health is Health.ANSWERING
         if self.unit is not None:
             self._start_answers(self.unit.key, engine)
-        self._came("engine", max(1.0, self.interval_s))
+        self._came("engine", INTERVAL_S)
         self._derive()
 
     def _follow_logs(self, units: tuple[Unit, ...]) -> None:

@@ -10,7 +10,7 @@ from contextlib import aclosing
 
 from specconsole.engine.health import Health
 from specconsole.engine.scrapes import LATENCIES_S, RATES_S
-from specconsole.engine.snapshot import EngineSnapshot
+from specconsole.engine.snapshot import INTERVAL_S, EngineSnapshot
 from specconsole.errors import UsageError
 from specconsole.host.base import Host
 from specconsole.service.unit import Unit
@@ -20,8 +20,6 @@ from specconsole.verb.link import telling_of_the_link
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
 
 FAILED, NOT_RUNNING, NO_NUMBERS = 1, 3, 5
-POLL_S = 2.0
-"""Each poll is a line in the server's access log."""
 _CLEAR = "\x1b[H\x1b[2J"
 
 
@@ -81,7 +79,7 @@ async def _snapshots(args: argparse.Namespace, host: Host, unit: Unit) -> AsyncG
         host,
         unit.serving.endpoint,
         api_key=key,
-        interval_s=min(POLL_S, args.window / 2),
+        interval_s=min(INTERVAL_S, args.window / 2),
         clock=host.clock,
         expected=unit.serving.served_names,
         rates_s=args.window,
