@@ -10,6 +10,7 @@ from specconsole import __version__
 
 if TYPE_CHECKING:
     import argparse
+    from types import TracebackType
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
@@ -31,6 +32,8 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (design §10)."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if argv is None:
+        sys.excepthook = _fault
     try:
         if words in (["--version"], ["-V"]):
             print(f"specconsole {__version__}")  # noqa: T201  before argparse: 20 ms instead of 60
@@ -52,6 +55,16 @@ def _overview(*, asked: bool) -> int:
 
     write_text(page())
     return 0 if asked else 2
+
+
+def _fault(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print the traceback of a fault of ours as Python would, without secrets and without what a terminal obeys."""
+    import traceback
+
+    from specconsole.logs.redact import mask
+    from specconsole.text import clean
+
+    print(mask(clean("".join(traceback.format_exception(kind, error, trace)))), end="", file=sys.stderr)  # noqa: T201
 
 
 def _run(words: Sequence[str]) -> int:

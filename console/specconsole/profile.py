@@ -153,7 +153,7 @@ def for_host(*names: str) -> Profile | None:
 
 def _without_port(name: str) -> str:
     head, colon, port = name.rpartition(":")
-    return head if colon and port.isdigit() and ":" not in head else name
+    return head if colon and port.isdecimal() and ":" not in head else name
 
 
 def _profile(file: toml.File) -> Profile:

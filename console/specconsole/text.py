@@ -23,7 +23,21 @@ _ESCAPES = re.compile(
 )
 # C0 but tab and newline, DEL, C1, the bidirectional controls that can make a line read as another one, and halves of
 # surrogate pairs, which JSON can spell and no encoding can write.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_DIGITS = re.compile(r"\d{300,}")
+
+
+def short_numbers(text: str) -> str:
+    """Cut a row of 300 digits or more to its first 20: `int` refuses 4300, and a float holds no more than 308."""
+    return text if len(text) < 300 else _DIGITS.sub(lambda found: found[0][:20] + "…", text)
+
+
+def whole_number(text: str) -> int | None:
+    """A whole number of at most 18 digits; None: it is none. Longer ones are no number of anything here."""
+    return int(text) if _WHOLE.fullmatch(text) else None
 
 
 def strip_escapes(text: str) -> str:
@@ -33,7 +47,7 @@ def strip_escapes(text: str) -> str:
 
 def clean(text: str) -> str:
     """Make outside text safe to print: no escape sequences, control characters shown as U+FFFD; tab and newline stay."""
-    return _CONTROLS.sub("\ufffd", strip_escapes(text))
+    return CONTROLS.sub("\ufffd", strip_escapes(text))
 
 
 def one_line(text: str, width: int = 0) -> str:

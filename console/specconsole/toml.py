@@ -80,6 +80,10 @@ class File:
         except tomllib.TOMLDecodeError as error:
             said = str(error).replace("(at end of document)", f"(at line {self.text.count(chr(10)) + 1}, its end)")
             raise ConfigError(f"{self.name} is no TOML: {said}.") from None
+        except (RecursionError, ValueError, OverflowError):  # a date or a number that there is not, endless brackets
+            raise ConfigError(
+                f"{self.name} is no TOML that can be read: its values are nested or long beyond measure."
+            ) from None
 
     def wrong(self, path: Iterable[str], said: str, hint: str = "") -> ConfigError:
         """Make the error for a key, by its path from the top."""

@@ -77,7 +77,9 @@ def between(before: Scrape, after: Scrape) -> Counters:
 
 
 def _positions(before: Scrape, after: Scrape) -> tuple[float, ...] | None:
-    places = sorted((place for place in after.by_label(POSITIONS, "position") if place.isdigit()), key=int)
+    places = sorted(
+        (place for place in after.by_label(POSITIONS, "position") if place.isdecimal() and len(place) < 10), key=int
+    )
     gained = [delta(before, after, POSITIONS, position=place) for place in places]
     known = [value for value in gained if value is not None]
     return tuple(known) if places and len(known) == len(gained) else None

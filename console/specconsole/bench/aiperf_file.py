@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from specconsole.bench.stats import Timing, mean, quantile, ratio
 from specconsole.bench.told import ALL, Told, figures
 from specconsole.bench.vllm_file import CHUNKS
 from specconsole.errors import UsageError
+from specconsole.remote import outside
 
 TOKENS = "AIPerf counts tokens with a tokenizer of its own unless it is told to take the server's count."
 NOT_TOLD = ("temperature", "ignore_eos", "max_tokens")
@@ -21,7 +21,7 @@ NOT_TOLD = ("temperature", "ignore_eos", "max_tokens")
 
 def summary(text: str) -> list[BenchRun]:
     """The run of a file of statistics."""
-    value = json.loads(text)
+    value = outside.parse(text)
     count = _figure(value, "request_count", "avg")
     if not count:
         return []
@@ -54,7 +54,7 @@ def _errors(found: object) -> int:
 
 def records(text: str) -> list[BenchRun]:
     """The run of a file of requests."""
-    lines = [json.loads(line) for line in text.splitlines() if line.strip()]
+    lines = [outside.parse(line) for line in text.splitlines() if line.strip()]
     phase = [one for one in lines if (one.get("metadata") or {}).get("benchmark_phase", "profiling") == "profiling"]
     good = [one["metrics"] for one in phase if not one.get("error") and one.get("metrics")]
     timed = [(one, *_times(one)) for one in good]

@@ -224,7 +224,8 @@ def _cost(measured: Measured, k: int, coverage: float, *, growing: bool) -> list
 
 def smallest_near_best(tpots: Mapping[int, float]) -> int | None:
     """The smallest k whose TPOT is within 3 % of the best one; None of nothing."""
-    if not tpots:
+    known = {k: tpot for k, tpot in tpots.items() if tpot > 0}
+    if not known:
         return None
-    bound = min(tpots.values()) * (1 + NEAR_BEST)
-    return min(k for k, tpot in tpots.items() if tpot <= bound)
+    bound = min(known.values()) * (1 + NEAR_BEST)
+    return min(k for k, tpot in known.items() if tpot <= bound)

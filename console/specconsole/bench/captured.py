@@ -6,12 +6,12 @@ chunk may hold several.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from specconsole.bench.stats import Result, mean, ratio
+from specconsole.remote import outside
 from specconsole.remote.drive_sse import Answer, Events
 
 _MOST = 200_000
@@ -94,7 +94,7 @@ def read(lines: Iterable[str]) -> Captured | None:
 
 def _piece(line: str) -> tuple[float, bytes] | None:
     try:
-        value = json.loads(line)
+        value = outside.parse(line)
     except ValueError:
         return None
     if not isinstance(value, Mapping):
@@ -109,7 +109,7 @@ def _piece(line: str) -> tuple[float, bytes] | None:
 
 def _delta(data: bytes) -> Mapping[str, Any]:
     try:
-        event = json.loads(data)
+        event = outside.parse(data)
     except ValueError:
         return {}
     choices = event.get("choices") if isinstance(event, dict) else None

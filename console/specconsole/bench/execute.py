@@ -19,8 +19,10 @@ from specconsole.bench.spec import BenchSpec
 from specconsole.errors import LinkLost
 from specconsole.host.base import Endpoint, Host, LinkKind, Process, Program
 from specconsole.host.errand import new_id
+from specconsole.host.said import readable
 from specconsole.host.tunnel import brought_here
 from specconsole.logs.source import Source
+from specconsole.remote import outside
 from specconsole.stream import whole_lines
 
 CANCEL = b'{"cancel": true}\n'
@@ -72,7 +74,8 @@ async def execute(
             try:
                 async for lines in whole_lines(reader):
                     for line in lines:
-                        news = book.take(json.loads(line))
+                        with readable(host.name):
+                            news = book.take(outside.parse(line))
                         if news is not None:
                             yield book.progress(news)
             finally:

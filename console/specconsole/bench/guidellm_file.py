@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from specconsole.bench.spec import MOST_STREAMS, BenchSpec
 from specconsole.bench.stats import Timing, mean, quantile, ratio
 from specconsole.bench.told import ALL, Told, figures
 from specconsole.bench.vllm_file import CHUNKS
+from specconsole.remote import outside
 
 NOT_TOLD = ("temperature", "ignore_eos", "max_tokens", "api")
 SUMMED = "The file keeps no single requests: time per token is from mean latencies, which end with the stream, a little after the last token."
@@ -20,7 +20,7 @@ SUMMED = "The file keeps no single requests: time per token is from mean latenci
 
 def report(text: str) -> list[BenchRun]:
     """The runs of a file."""
-    value = json.loads(text)
+    value = outside.parse(text)
     found = value["benchmarks"]
     return [run for one in found if isinstance(one, dict) and (run := _run(one, value)) is not None]
 

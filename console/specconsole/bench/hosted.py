@@ -19,8 +19,10 @@ from specconsole.errors import CommandFailed, LinkLost, LinkRefused, SpecConsole
 from specconsole.host.base import Host, Program, Rights
 from specconsole.host.carried import order
 from specconsole.host.errand import told
+from specconsole.host.said import readable
 from specconsole.host.telling import AGAIN_S, followed
 from specconsole.logs.source import Source
+from specconsole.remote import outside
 from specconsole.text import one_line
 
 LOST = "link lost"
@@ -96,7 +98,7 @@ async def follow(
     Raises:
         CommandFailed: the host has no Python for it any more.
     """
-    reader = _Reader(ident, book)
+    reader = _Reader(host.name, ident, book)
     ordering = [asyncio.create_task(_cancel_on(host, ident, cancel))] if cancel else []
     try:
         tells = followed(host, reader.program, lambda: bool(book.run.why), host.clock, "runs")
@@ -117,8 +119,8 @@ async def follow(
 class _Reader:
     """Where in the stamps a console is."""
 
-    def __init__(self, ident: str, book: Book) -> None:
-        self.ident, self.book = ident, book
+    def __init__(self, host: str, ident: str, book: Book) -> None:
+        self.host, self.ident, self.book = host, ident, book
         self.offset = 0
 
     def program(self) -> Program:
@@ -138,15 +140,16 @@ class _Reader:
 
     def _take(self, line: bytes) -> str | None:
         try:
-            message = json.loads(line)
+            message = outside.parse(line)
         except ValueError:  # what the end of a program tore
             self.offset += len(line) + 1
             return None
-        if "event" in message:
-            self.offset += len(line) + 1
-            return self.book.take(message)
-        if why := message.get("over"):
-            self.book.gone(REASONS.get(why, f"The run did not end by itself: {one_line(str(why), 200)}."))
+        with readable(self.host):
+            if "event" in message:
+                self.offset += len(line) + 1
+                return self.book.take(message)
+            if why := message.get("over"):
+                self.book.gone(REASONS.get(why, f"The run did not end by itself: {one_line(str(why), 200)}."))
         return None
 
 

@@ -15,6 +15,7 @@ from typing import Any, TextIO
 
 from specconsole.bench.prompt import Prompt
 from specconsole.errors import UsageError
+from specconsole.remote import outside
 from specconsole.text import reason
 
 MOST_FILE = 2 << 30
@@ -75,7 +76,7 @@ def _values(file: TextIO, name: str) -> Iterator[tuple[str, int, Any]]:
 
 def _value(text: str, where: str) -> Any:
     try:
-        return json.loads(text)
+        return outside.parse(text)
     except ValueError as error:
         raise UsageError(f"{where}: no JSON.", f"{error}.") from error
 

@@ -17,6 +17,7 @@ from specconsole.bench.stats import Result, Timing, timing
 from specconsole.bench.told import Told
 from specconsole.engine.metrics import Scrape, parse
 from specconsole.errors import UsageError
+from specconsole.text import whole_number
 
 FORMAT = 1
 """Version of the JSON form."""
@@ -267,9 +268,10 @@ def cache_tokens(scrape: Scrape) -> int | None:
     info = scrape.info("vllm:cache_config_info")
     size = info.get("kv_cache_size_tokens", "")
     blocks, block = info.get("num_gpu_blocks", ""), info.get("block_size", "")
-    if size.isdigit():
-        return int(size)
-    return int(blocks) * int(block) if blocks.isdigit() and block.isdigit() else None
+    if (whole := whole_number(size)) is not None:
+        return whole
+    many, each = whole_number(blocks), whole_number(block)
+    return None if many is None or each is None else many * each
 
 
 _BY_HAND = (

@@ -8,7 +8,6 @@ fewer than 2 % of the chunks are bunched, and its process takes less than 80 % o
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
@@ -23,6 +22,7 @@ from specconsole.bench.stats import quantile, ratio
 from specconsole.errors import CommandFailed, NotPermitted
 from specconsole.history.entry import Run
 from specconsole.host.base import Endpoint, Host, Process, Program, hostname
+from specconsole.remote import outside
 from specconsole.remote.drive_rule import BUNCHED_BELOW
 from specconsole.stream import whole_lines, within
 
@@ -114,7 +114,7 @@ async def _lines(source: Process) -> AsyncGenerator[Mapping[str, Any], None]:
     async with aclosing(reader):
         async for lines in whole_lines(reader):
             for line in lines:
-                yield json.loads(line)
+                yield outside.parse(line)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from specconsole.bench.run import BenchRun, Identity
 from specconsole.bench.spec import MOST_STREAMS, BenchSpec
 from specconsole.bench.stats import Timing, mean, quantile, ratio
 from specconsole.bench.told import ALL, Told, figures
+from specconsole.remote import outside
 
 TOOL = "vllm bench serve"
 NOT_TOLD = ("temperature", "ignore_eos")
@@ -38,9 +39,9 @@ def _values(text: str) -> list[Mapping[str, Any]] | None:
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
-        found = json.loads(text)
+        found = outside.parse(text)
     except ValueError:
-        found = [json.loads(line) for line in text.splitlines() if line.strip()]
+        found = [outside.parse(line) for line in text.splitlines() if line.strip()]
     return [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, dict)]
 
 
@@ -94,7 +95,7 @@ def _identity(report: ClientReport, value: Mapping[str, Any]) -> Identity:
         invocation=str(value.get("invocation") or ""),
         model=report.model,
         method=None if none else method,
-        k=int(k) if isinstance(k, (int, str)) and str(k).isdigit() else report.k,
+        k=int(k) if isinstance(k, (int, str)) and str(k).isdecimal() else report.k,
         speculation=True if drafted else False if none else None,
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from specconsole.engine import metrics
 from specconsole.engine.key import ApiKey
 from specconsole.errors import DeadlineExceeded, HostError, NotRunning
 from specconsole.host.base import Endpoint, Host
+from specconsole.remote import outside
 from specconsole.stream import within
 from specconsole.text import one_line
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 MAX_BODY = 8 * 2**20
 """Bytes of an answer that are read; a /metrics of 64 engines has 3 MB."""
+
+
+MOST_MODELS, _NAME = 1000, 1000
+"""Entries of a model list, and characters of a name, that are read."""
 
 
 class Refused(NotRunning):
@@ -52,7 +56,7 @@ class Answer:
     def json(self) -> Any:
         """The body as JSON; None when it is none."""
         try:
-            return json.loads(self.body)
+            return outside.parse(self.body)
         except ValueError:
             return None
 
@@ -99,9 +103,13 @@ class EngineClient:
         self._http = httpx.AsyncClient(
             transport=HostTransport(self._host, self.endpoint),
             base_url=f"{'https' if self.endpoint.tls else 'http'}://localhost:{self.endpoint.port}",
-            headers={"user-agent": "specconsole", "accept": "application/json, text/plain"},
+            headers={
+                "user-agent": "specconsole",
+                "accept": "application/json, text/plain",
+                "accept-encoding": "identity",  # what was not packed cannot grow
+            },
             timeout=None,  # noqa: S113  each request has a deadline as a whole
-            follow_redirects=True,  # old versions send /metrics to /metrics/
+            follow_redirects=False,
         )
         return self
 
@@ -141,7 +149,7 @@ class EngineClient:
         entries = found.get("data") if isinstance(found, dict) else None
         if not isinstance(entries, list):
             raise Rejected(200, "This is no model list.", "/v1/models")
-        return tuple(_model(entry) for entry in entries if isinstance(entry, dict) and "id" in entry)
+        return tuple(_model(entry) for entry in entries[:MOST_MODELS] if isinstance(entry, dict) and "id" in entry)
 
     async def version(self) -> str | None:
         """vLLM's version; None where the server does not say."""
@@ -153,6 +161,8 @@ class EngineClient:
     async def metrics(self) -> metrics.Scrape:
         """The counters now; raises Rejected where there are none."""
         answer = await self.get("/metrics")
+        if answer.status in (301, 307, 308):  # old versions: the one place where it is looked for elsewhere
+            answer = await self.get("/metrics/")
         if answer.status != 200:
             raise Rejected(answer.status, error_message(answer), "/metrics")
         return metrics.parse(answer.body)
@@ -192,8 +202,11 @@ class EngineClient:
 
 
 async def _read(response: httpx.Response) -> bytes:
+    """The body as it came, up to a bound; never unpacked."""
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        raise NotHttp("The server answers compressed, though it was asked not to.")
     body = bytearray()
-    async for part in response.aiter_bytes():
+    async for part in response.aiter_raw():
         body += part
         if len(body) > MAX_BODY:
             break
@@ -210,9 +223,9 @@ def _model(entry: Mapping[str, Any]) -> Model:
     length = entry.get("max_model_len")
     root = entry.get("root")
     return Model(
-        one_line(str(entry["id"])),
-        one_line(root) if isinstance(root, str) else None,
-        length if isinstance(length, int) else None,
+        one_line(str(entry["id"])[:_NAME]),
+        one_line(root[:_NAME]) if isinstance(root, str) else None,
+        length if isinstance(length, int) and 0 <= length < 1 << 53 else None,
     )
 
 
@@ -223,5 +236,5 @@ def error_message(answer: Answer) -> str:
         error = found.get("error", found)
         if isinstance(error, dict):
             error = error.get("message") or error.get("detail") or ""
-        return one_line(str(error), 300)
+        return one_line(str(error)[:2000], 300)
     return one_line(answer.body[:2000].decode(errors="replace"), 300)

@@ -69,7 +69,8 @@ class Scrape:
 
     def histogram(self, name: str) -> Histogram | None:
         """The histogram summed over engines; None when it is not there."""
-        buckets = {float(bound): count for bound, count in self.by_label(f"{name}_bucket", "le").items() if bound}
+        told = self.by_label(f"{name}_bucket", "le").items()
+        buckets = {bound: count for text, count in told if (bound := _bound(text)) is not None}
         total, count = self.value(f"{name}_sum"), self.value(f"{name}_count")
         if total is None or count is None:
             return None
@@ -108,6 +109,15 @@ def _sum(values: Iterable[float]) -> float | None:
     numbers = list(values)
     total = math.fsum(numbers) if numbers else math.nan
     return None if math.isnan(total) else total
+
+
+def _bound(text: str) -> float | None:
+    """A bucket's upper end; None: it is none."""
+    try:
+        bound = float(text)
+    except ValueError:
+        return None
+    return None if math.isnan(bound) else bound
 
 
 def parse(text: str | bytes) -> Scrape:

@@ -54,7 +54,7 @@ def spec_counters(scrape: Scrape) -> SpecCounters | None:
     if drafted is None or accepted is None:
         return None
     by_position = scrape.by_label(name.PER_POSITION, "position")
-    positions = sorted((position for position in by_position if position.isdigit()), key=int)
+    positions = sorted((position for position in by_position if position.isdecimal() and len(position) < 10), key=int)
     return SpecCounters(drafts, drafted, accepted, tuple(by_position[position] for position in positions))
 
 

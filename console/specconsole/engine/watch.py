@@ -6,6 +6,7 @@ model list every ten. While nothing listens, the kernel's table is asked instead
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 
@@ -169,7 +170,7 @@ class _Poll:
 
 
 def _whole(value: float | None) -> int | None:
-    return None if value is None else round(value)
+    return None if value is None or not math.isfinite(value) else round(value)
 
 
 def _prefix_hits(scrape: Scrape) -> float | None:

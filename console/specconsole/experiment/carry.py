@@ -12,7 +12,9 @@ from specconsole.clock import Clock
 from specconsole.errors import CommandFailed, LinkLost, NotPermitted, SpecConsoleError
 from specconsole.host.base import Host, Program
 from specconsole.host.errand import told
+from specconsole.host.said import readable
 from specconsole.host.telling import followed
+from specconsole.remote import outside
 from specconsole.text import one_line
 
 Event = Mapping[str, Any]
@@ -115,8 +117,9 @@ async def follow(host: Host, ident: str, clock: Clock) -> AsyncGenerator[View, N
     async with aclosing(followed(host, program, lambda: view.over, clock, "experiments")) as batches:
         async for lines in batches:
             view = replace(view, linked=lines is not None)
-            for line in lines or ():
-                view = take(view, json.loads(line))
+            with readable(host.name):
+                for line in lines or ():
+                    view = take(view, outside.parse(line))
             yield view
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -19,7 +18,9 @@ from specconsole.experiment.prepare import Prepared
 from specconsole.experiment.unit_run import gpus
 from specconsole.history.memory import Memory
 from specconsole.host.base import Host, hostname
+from specconsole.host.said import readable
 from specconsole.logs.source import Source
+from specconsole.remote import outside
 from specconsole.service.start import source_of
 
 FORMAT = 1
@@ -115,12 +116,13 @@ async def fetch(host: Host, ident: str, memory: Memory | None = None) -> Experim
     data = await carry.file_of(host, ident, "plan")
     if not data:
         raise UsageError(f"No experiment {ident} lies on {host.name}.")
-    plan = json.loads(data)
     lines = (await carry.file_of(host, ident, "record")).splitlines()
     events = tuple(found for line in lines if (found := _event(line)))
     steps = []
-    for number, step in enumerate(plan["steps"]):
-        one = result_of(number, step["arm"], events)
+    with readable(host.name):
+        plan = outside.parse(data)
+        begun = [result_of(number, str(step["arm"]), events) for number, step in enumerate(plan["steps"])]
+    for number, one in enumerate(begun):
         stamps = await carry.file_of(host, ident, str(number)) if one.state != "not begun" else b""
         if stamps:
             run = await _run(host, ident, plan, one, stamps, memory)
@@ -131,7 +133,7 @@ async def fetch(host: Host, ident: str, memory: Memory | None = None) -> Experim
 
 def _event(line: bytes) -> Event | None:
     try:
-        found = json.loads(line)
+        found = outside.parse(line)
     except ValueError:  # torn by a power cut
         return None
     return found if isinstance(found, dict) and "event" in found else None
@@ -159,19 +161,18 @@ async def _run(
     host: Host, ident: str, plan: Mapping[str, Any], step: StepResult, stamps: bytes, memory: Memory | None
 ) -> BenchRun:
     """A step's run from its stamps."""
-    known = plan["about"]["arms"][step.arm]
-    source = Source(**known["source"])
+    with readable(host.name):
+        known = plan["about"]["arms"][step.arm]
+        source, told = Source(**known["source"]), Identity(**known["identity"])
+        spec = replace(
+            BenchSpec.from_json(plan["about"]["spec"]), label=f"{plan['name']} {step.number + 1}: {step.arm}"
+        )
     said = await of_unit(host, source, step.invocation)
-    identity = replace(
-        Identity(**known["identity"]),
-        invocation=step.invocation,
-        runner=said.runner,
-        async_scheduling=said.async_scheduling,
-    )
-    spec = replace(BenchSpec.from_json(plan["about"]["spec"]), label=f"{plan['name']} {step.number + 1}: {step.arm}")
+    identity = replace(told, invocation=step.invocation, runner=said.runner, async_scheduling=said.async_scheduling)
     book = Book(spec, identity, step.number, ident=f"{ident}/{step.number}")
-    for line in stamps.splitlines():
-        book.take(json.loads(line))
+    with readable(host.name):
+        for line in stamps.splitlines():
+            book.take(outside.parse(line))
     book.gone("The run's last lines are missing.")
     run = await sort_out(host, source, book.run)
     if memory is not None and run.results and not await is_known(memory, run):

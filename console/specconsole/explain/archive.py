@@ -1,8 +1,13 @@
-"""Archives and compressed files opened as the files that they hold; nothing is written to disk, and sizes are bounded."""
+"""Archives and compressed files opened as the files that they hold; nothing is written to disk, and sizes are bounded.
+
+An archive may come from anybody: names in it are only ever shown, links and devices in it are passed over, and what is
+packed so well that it fills memory or takes for ever is refused.
+"""
 
 from __future__ import annotations
 
 import gzip
+import io
 import tarfile
 import zlib
 from collections.abc import Iterator
@@ -15,24 +20,32 @@ from specconsole.errors import UsageError
 MOST_FILES = 500
 MOST_BYTES = 1 << 30
 """Of all files of an archive that is held in memory."""
+MOST_UNPACKED = 64 << 30
+"""Of a packed file that is read in pieces: ten times the longest log of a month."""
+MOST_PACKINGS = 4
+"""A file may be packed into a packed archive of packed files; one that unpacks to itself has no end."""
+MOST_HEADER = 1 << 20
+"""Bytes between two members of an archive: the library reads names of any length, as told, into memory."""
 _GZIP = b"\x1f\x8b"
 _TAR_AT, _TAR = 257, b"ustar"
 
 Named = tuple[str, BinaryIO]
 
 
-def opened(name: str, file: BinaryIO) -> Iterator[Named]:
+def opened(name: str, file: BinaryIO, packings: int = 0) -> Iterator[Named]:
     """Give a file itself, or the files of an archive one after the other.
 
     Raises:
-        UsageError: it begins like an archive and is broken.
+        UsageError: it begins like an archive and is broken, or holds too much.
     """
     peeked = file if isinstance(file, BufferedReader) else BufferedReader(file)  # type: ignore[type-var]
     head = peeked.peek(512)[:512]
     try:
         if head[:2] == _GZIP:
-            inner = BufferedReader(gzip.GzipFile(fileobj=peeked))
-            yield from opened(name.removesuffix(".gz"), inner)
+            if packings >= MOST_PACKINGS:
+                raise UsageError(f"{name} is packed more than {MOST_PACKINGS} times into itself.")
+            inner = BufferedReader(_Bounded(gzip.GzipFile(fileobj=peeked), name))
+            yield from opened(name.removesuffix(".gz"), inner, packings + 1)
         elif head[_TAR_AT : _TAR_AT + 5] == _TAR:
             yield from _members(peeked)
         else:
@@ -41,14 +54,62 @@ def opened(name: str, file: BinaryIO) -> Iterator[Named]:
         raise UsageError(f"{name} is a broken archive.", f"{error}.") from error
 
 
+class _Bounded(io.RawIOBase):
+    """What is unpacked from a file, up to a bound."""
+
+    def __init__(self, file: gzip.GzipFile, name: str) -> None:
+        super().__init__()
+        self._file = file
+        self._name = name
+        self._left = MOST_UNPACKED
+
+    def readable(self) -> bool:
+        """It can be read."""
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        """Unpack as much as there is room for; raises UsageError beyond the bound."""
+        count = self._file.readinto(cast("bytearray", buffer))
+        self._left -= count
+        if self._left < 0:
+            raise UsageError(f"{self._name} unpacks to more than {MOST_UNPACKED >> 30} GiB.")
+        return count
+
+
+class _Headers:
+    """An archive's bytes as the library reads them, with a bound on what it may read to find the next member."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.left: int | None = MOST_HEADER
+        """None: inside a member, of which whoever reads it knows how much."""
+
+    def read(self, size: int) -> bytes:
+        """Read; raises tarfile.ReadError where a header has no end."""
+        if self.left is not None:
+            self.left -= size
+            if self.left < 0:
+                raise tarfile.ReadError("a header longer than any name")
+        return self._file.read(size)
+
+
 def _members(file: BinaryIO) -> Iterator[Named]:
-    with tarfile.open(fileobj=file, mode="r|") as archive:
-        for count, member in enumerate(archive):
-            if count >= MOST_FILES:
+    headers = _Headers(file)
+    with tarfile.open(fileobj=cast("BinaryIO", headers), mode="r|") as archive:
+        for _ in range(MOST_FILES):
+            headers.left = MOST_HEADER
+            member = archive.next()
+            if member is None:
                 return
-            content = archive.extractfile(member) if member.isreg() else None
+            headers.left = None
+            if not 0 <= member.size <= MOST_UNPACKED:  # the library would step over it in blocks, for years
+                raise tarfile.ReadError("a member says that it has no size that can be")
+            # A sparse file of a few bytes may call itself an exabyte, and would be read as one.
+            plain = member.isreg() and not member.issparse()
+            content = archive.extractfile(member) if plain else None
             if content is not None:
                 yield member.name, cast("BinaryIO", content)
+            cast("BinaryIO", archive.fileobj).seek(archive.offset)  # what nobody read is no header
 
 
 def contents(path: Path) -> dict[str, bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -15,11 +16,13 @@ from specconsole.explain.recognise import HEAD, recognise
 from specconsole.explain.report import FileSeen, Report
 from specconsole.logs.redact import mask
 from specconsole.logs.stamp import year_in
-from specconsole.text import one_line, strip_escapes
+from specconsole.text import one_line, short_numbers, strip_escapes
 
 WHOLE = 32 << 20
 """Bytes of a file that is no log; what is beyond is not read, and that is said."""
 PIECE = 1 << 20
+_LONG = 300
+_DIGITS = re.compile(rb"[0-9]{300,}")
 LONGEST = 1 << 20
 """Bytes of one line; what is longer is cut into several."""
 
@@ -42,7 +45,7 @@ def _read(readings: Readings, name: str, file: BinaryIO) -> None:
         return
     rest = file.read(WHOLE) if len(head) == HEAD else b""
     cut = len(rest) == WHOLE and bool(file.read(1))
-    text = mask(strip_escapes((head + rest).decode(errors="replace"))).replace("\r\n", "\n")
+    text = short_numbers(mask(strip_escapes((head + rest).decode(errors="replace"))).replace("\r\n", "\n"))
     said = take(readings, kind, text)
     if cut:
         said = f"{said}; only its first 32 MiB were read".lstrip("; ")
@@ -55,14 +58,19 @@ def _log(name: str, head: bytes, file: BinaryIO, *, records: bool) -> LogReading
     piece = head
     while piece:
         *lines, rest = (rest + piece).split(b"\n")
+        lines = [_short(line) if len(line) >= _LONG else line for line in lines]
         if records:
             reader.feed_records(lines)
         else:
             reader.feed(paste.mend(lines))
         if len(rest) > LONGEST:
-            reader.feed(paste.mend([rest]))
+            reader.feed(paste.mend([_short(rest)]))
             rest = b""
         piece = file.read(PIECE)
-    reader.feed(paste.mend([rest] if rest else []))
+    reader.feed(paste.mend([_short(rest)] if rest else []))
     reader.feed(paste.end())
     return reader.end()
+
+
+def _short(line: bytes) -> bytes:
+    return _DIGITS.sub(lambda found: found[0][:20] + b"~", line)

@@ -110,7 +110,9 @@ class Counters:
         return chr(states.pop()) if len(states) == 1 else None
 
 
-_MARK = re.compile(r"^#.*?(?:\bt=|@ ?)(?P<t>[\d.]+) ?s?\b|^# *(?P<date>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*)")
+_MARK = re.compile(
+    r"^#.*?(?:\bt=|@ ?)(?P<t>\d{1,15}(?:\.\d{1,9})?) ?s?\b|^# *(?P<date>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*)"
+)
 _PID = re.compile(r"\bpid[= ](\d{1,9})|/proc/(\d{1,9})/")
 
 

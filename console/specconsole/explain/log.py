@@ -6,7 +6,6 @@ file has no clock (`logs.stamp`). A log of many starts is read start by start, a
 
 from __future__ import annotations
 
-import json
 import re
 from collections import deque
 from collections.abc import Iterable
@@ -27,6 +26,7 @@ from specconsole.logs.record import Kind, LogRecord
 from specconsole.logs.refine import Refinery
 from specconsole.logs.stamp import Stamps
 from specconsole.logs.suppressed import Suppressed, dropped, suppressed
+from specconsole.remote import outside
 from specconsole.text import strip_escapes
 
 _BATCH = 256
@@ -299,7 +299,7 @@ def _entry(line: bytes, at: float | None) -> Entry:
 def _docker(line: bytes) -> bytes | None:
     """The text of one line of docker's json-file driver."""
     try:
-        value = json.loads(line)
+        value = outside.parse(line)
     except ValueError:
         return None
     text = value.get("log") if isinstance(value, dict) else None

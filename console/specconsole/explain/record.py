@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from specconsole.logs.record import Kind, Level, LogRecord
+from specconsole.remote import outside
 
 _TEXTS = ("unit", "text", "source", "invocation", "message_id")
 _LONGEST = 1 << 20
@@ -32,8 +33,8 @@ def line_of(record: LogRecord) -> str:
 def record_of(line: bytes | str, seq: int) -> LogRecord | None:
     """Read one; None: it is none."""
     try:
-        value = json.loads(line[:_LONGEST])
-    except (ValueError, RecursionError):
+        value = outside.parse(line[:_LONGEST])
+    except ValueError:
         return None
     if not isinstance(value, dict) or not isinstance(value.get("at"), (int, float)):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -181,6 +182,7 @@ def _whole(values: Mapping[str, float]) -> dict[str, float | int]:
     return {
         name: int(value) if name in ("drafts", "drafted", "accepted", "tokens") else value
         for name, value in values.items()
+        if math.isfinite(value)
     }
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from specconsole.remote import outside
 from specconsole.service import systemd
 from specconsole.service.capability import Capability, capability
 from specconsole.text import one_line
@@ -161,7 +161,7 @@ def calls(text: str) -> Calls:
     found = []
     for line in text.splitlines()[:10_000]:
         try:
-            value = json.loads(line)
+            value = outside.parse(line)
         except ValueError:
             continue
         if isinstance(value, Mapping) and isinstance(value.get("argv"), Sequence):

@@ -148,10 +148,14 @@ def _vitals(text: str) -> tuple[float, dict[str, Any]]:
     lines = text.splitlines()
     if len(lines) < 3:
         return 0.0, {}
-    uptime, memory = float(lines[0].split()[0]), probe_proc.keyed_kib("\n".join(lines[2:]))
+    memory = probe_proc.keyed_kib("\n".join(lines[2:]))
+    try:
+        uptime, load = float(lines[0].split()[0]), float(lines[1].split()[0])
+    except (ValueError, IndexError):
+        return 0.0, {}
     return uptime, {
         "uptime_s": uptime,
-        "load1": float(lines[1].split()[0]),
+        "load1": load,
         "memory_total": memory.get("MemTotal"),
         "memory_available": memory.get("MemAvailable"),
         "cached": memory.get("Cached"),

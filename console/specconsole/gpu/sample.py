@@ -6,11 +6,16 @@ read", never 0; where the probe said why, `why` holds the reason by field name.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
+from specconsole.gpu.kind import check
+from specconsole.remote import outside
+
+LATEST = 1e11
+"""Seconds since the epoch after which nothing is a date."""
+MOST_GPUS = 256
 N = TypeVar("N", int, float)
 
 
@@ -200,13 +205,17 @@ def parse(line: bytes | str) -> Fleet:
     Raises:
         ValueError: the line is no frame of version 1.
     """
-    frame = json.loads(line)
+    frame = outside.parse(line)
     if not isinstance(frame, dict) or frame.get("v") != 1:
         raise ValueError("not a frame of version 1")
     try:
-        return from_frame(frame)
-    except (KeyError, TypeError, AttributeError) as error:
+        fleet = from_frame(frame)
+        check(fleet)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(f"not a frame of version 1: {error}") from error
+    if not 0 <= fleet.at <= LATEST or len(fleet.gpus) > MOST_GPUS:
+        raise ValueError("not a frame of version 1: no date, or more GPUs than a host has")
+    return fleet
 
 
 def from_frame(frame: Mapping[str, Any]) -> Fleet:

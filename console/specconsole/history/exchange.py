@@ -14,6 +14,7 @@ from typing import Any
 
 from specconsole.errors import UsageError
 from specconsole.history.entry import Load, Run, Swap
+from specconsole.remote import outside
 from specconsole.text import clean
 
 Entry = Load | Swap | Run
@@ -79,8 +80,8 @@ def read(lines: Iterable[bytes]) -> Generator[Entry, None, None]:
 
 def _object(line: bytes, number: int) -> dict[str, Any] | None:
     try:
-        value = json.loads(line) if line.strip() else None
-    except (ValueError, RecursionError) as error:
+        value = outside.parse(line) if line.strip() else None
+    except ValueError as error:
         if number == 1:
             return None
         raise UsageError(f"Line {number} is no JSON: the file is cut or damaged.") from error

@@ -18,6 +18,7 @@ from specconsole.errors import SpecConsoleError
 from specconsole.history.entry import Load, Run, Swap, digest
 from specconsole.history.schema import STEPS
 from specconsole.paths import private_dir
+from specconsole.remote import outside
 
 T = TypeVar("T")
 LOAD_FIELDS = (
@@ -48,7 +49,7 @@ class Store:
     def _guard(self, action: Callable[[], T]) -> T:
         try:
             return action()
-        except (sqlite3.Error, OSError, ValueError, zlib.error) as error:
+        except (sqlite3.Error, OSError, ValueError, OverflowError, zlib.error) as error:
             raise HistoryUnavailable(
                 f"The history file {self.path} cannot be used.",
                 f"{error}.".replace("..", "."),
@@ -160,7 +161,7 @@ class Store:
 
         def read() -> Run | None:
             rows = self._db.execute("SELECT * FROM runs WHERE id = ?", (number,)).fetchall()
-            return _run(rows[0], json.loads(zlib.decompress(rows[0]["body"]))) if rows else None
+            return _run(rows[0], outside.parse(zlib.decompress(rows[0]["body"]))) if rows else None
 
         return self._guard(read)
 
@@ -216,19 +217,19 @@ def _load(row: sqlite3.Row) -> Load:
     values = {name: row[name] for name in LOAD_FIELDS}
     values["complete"] = bool(values["complete"])
     values |= {name: None if values[name] is None else bool(values[name]) for name in ("cold", "cached")}
-    return Load(**values, phases=_phases(row["phases"]), fingerprint=json.loads(row["fingerprint"]), id=row["id"])
+    return Load(**values, phases=_phases(row["phases"]), fingerprint=outside.parse(row["fingerprint"]), id=row["id"])
 
 
 def _swap(row: sqlite3.Row) -> Swap:
     values = {name: row[name] for name in SWAP_FIELDS}
-    return Swap(**values, steps=tuple(json.loads(row["steps"])), id=row["id"])
+    return Swap(**values, steps=tuple(outside.parse(row["steps"])), id=row["id"])
 
 
 def _phases(text: str) -> dict[str, float]:
-    values = json.loads(text)
+    values = outside.parse(text)
     return {name: float(seconds) for name, seconds in values.items() if isinstance(seconds, (int, float))}
 
 
 def _run(row: sqlite3.Row, body: Mapping[str, Any]) -> Run:
     plain = {name: row[name] for name in ("host", "unit", "invocation", "started", "label", "id")}
-    return Run(**plain, summary=json.loads(row["summary"]), body=body, fingerprint=json.loads(row["fingerprint"]))
+    return Run(**plain, summary=outside.parse(row["summary"]), body=body, fingerprint=outside.parse(row["fingerprint"]))

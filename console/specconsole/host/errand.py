@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from contextlib import aclosing
 from typing import Any
 
-from specconsole.errors import LinkLost
+from specconsole.errors import CommandFailed, LinkLost
 from specconsole.host.base import Host, Program
+from specconsole.host.said import readable
+from specconsole.remote import outside
 from specconsole.stream import whole_lines
+
+MOST_LINES = 100_000
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    found = outside.parse(line)
+    if not isinstance(found, dict):
+        raise TypeError("no object")
+    return found
 
 
 def new_id() -> str:
@@ -26,7 +36,10 @@ async def told(host: Host, program: Program, stdin: bytes = b"") -> list[dict[st
         await process.close_input()
         async with aclosing(whole_lines(chunks)) as batches:
             async for lines in batches:
-                found += [json.loads(line) for line in lines]
+                with readable(host.name):
+                    found += [_object(line) for line in lines]
+                if len(found) > MOST_LINES:
+                    raise CommandFailed(f"{host.name} says more than {MOST_LINES:,} lines where a few were asked for.")
         end = await process.wait()
     if end.status is None:
         raise LinkLost(f"The link to {host.name} broke.")

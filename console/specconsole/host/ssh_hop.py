@@ -267,7 +267,7 @@ class _Resolver:
         value = self.found.first(keyword)
         if value is None:
             return default
-        if not value.isascii() or not value.isdigit():
+        if not value.isascii() or not value.isdecimal():
             raise ConfigError(f"{keyword} in the SSH configuration is {value!r}, no number.")
         return int(value)
 

@@ -75,7 +75,7 @@ def parse(output: bytes) -> Survey:
 
 def _add(survey: Survey, line: str) -> Survey:
     key, _, value = line.strip().partition(" ")
-    if key == "uid" and value.isdigit():
+    if key == "uid" and value.isdecimal() and len(value) < 11:
         return replace(survey, uid=int(value))
     if key == "user":
         return replace(survey, user=one_line(value))
@@ -95,4 +95,4 @@ def _add(survey: Survey, line: str) -> Survey:
 
 
 def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".")[:2] if part.isdigit())
+    return tuple(int(part) for part in text.split(".")[:2] if part.isdecimal() and len(part) < 6)

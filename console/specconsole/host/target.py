@@ -42,7 +42,7 @@ def parse(text: str) -> Target:
     host, port = _host_and_port(place)
     if not _WORD.fullmatch(host) or (at and not _WORD.fullmatch(user)):
         raise UsageError(f"{typed!r} is no host.", hint="Give an alias of ~/.ssh/config, HOST or USER@HOST[:PORT].")
-    if port is not None and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+    if port is not None and not (port.isascii() and port.isdecimal() and 0 < int(port) < 65536):
         raise UsageError(f"{port!r} is no port.", hint="Ports are numbers from 1 to 65535.")
     return Target(typed, host, user or None, int(port) if port else None)
 
@@ -66,7 +66,7 @@ def demo(text: str) -> Demo | None:
         UsageError: the speed is no number.
     """
     name, colon, rest = text.strip().partition(":")
-    if name != DEMO_NAME or (colon and (not rest or rest.isdigit())):
+    if name != DEMO_NAME or (colon and (not rest or rest.isdecimal())):
         return None
     asked, at, speed = rest.partition("@")
     scenario, _, unit = asked.partition(":")

@@ -28,7 +28,7 @@ HEARTBEAT = anchored(
     "Waiting for ",
 )
 STATS = anchored(
-    r"Avg prompt throughput: .*?Avg generation throughput: (?P<rate>[\d.]+) tokens/s, Running: (?P<running>\d+)",
+    r"Avg prompt throughput: .*?Avg generation throughput: (?P<rate>\d{1,12}(?:\.\d{1,9})?) tokens/s, Running: (?P<running>\d{1,9})",
     "Avg prompt throughput: ",
 )
 PEERS: tuple[Anchored, ...] = (

@@ -21,11 +21,11 @@ NUMBERS: tuple[tuple[str, re.Pattern[str]], ...] = (
 """Whole numbers; the first line that says one counts, of the port the last."""
 
 SECONDS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("dynamo", re.compile(r"Dynamo bytecode transform time: ([\d.]+) s")),
-    ("profiling", re.compile(r"Initial profiling/warmup run took ([\d.]+) s")),
-    ("profiling", re.compile(r"Memory profiling takes ([\d.]+) seconds")),
-    ("mm_warmup", re.compile(r"Multi-?modal (?:processor )?warm-?up completed in ([\d.]+) ?s")),
-    ("prefetch", re.compile(r"Prefetching checkpoint files into page cache finished in ([\d.]+) ?s")),
+    ("dynamo", re.compile(r"Dynamo bytecode transform time: (\d{1,9}(?:\.\d{1,9})?) s")),
+    ("profiling", re.compile(r"Initial profiling/warmup run took (\d{1,9}(?:\.\d{1,9})?) s")),
+    ("profiling", re.compile(r"Memory profiling takes (\d{1,9}(?:\.\d{1,9})?) seconds")),
+    ("mm_warmup", re.compile(r"Multi-?modal (?:processor )?warm-?up completed in (\d{1,9}(?:\.\d{1,9})?) ?s")),
+    ("prefetch", re.compile(r"Prefetching checkpoint files into page cache finished in (\d{1,9}(?:\.\d{1,9})?) ?s")),
 )
 """Seconds of single steps; the longest of several counts."""
 

@@ -11,7 +11,7 @@ from specconsole.logs.header import TRACEBACK, is_exception
 from specconsole.logs.peel import Peeled
 from specconsole.logs.record import Kind, Level
 
-MOST_LINES = 2000
+MOST_LINES, MOST_CHARACTERS = 2000, 1 << 20
 """A longer message is cut into several entries."""
 _CHAINED = re.compile(
     r"(?:The above exception was the direct cause of|During handling of the above exception, another)"
@@ -34,6 +34,8 @@ class Message:
     open: bool = True
     idle: int = 0
     """How many batches ended since its last line."""
+    size: int = 0
+    """Characters of the lines after the first."""
     trace: str = ""
     """"" outside a traceback, "stack" inside, "raised" after the exception's line, "chained" before the next one."""
 
@@ -79,11 +81,12 @@ class Assembler:
         before = self._newest.get(key)
         if before and _goes_on(before, line):
             before.lines.append(line.text)
+            before.size += len(line.text)
             before.cursor = entry.cursor
             before.level = max(before.level, line.level)
             before.idle = 0
             before.trace = _state(before.trace, line)
-            if len(before.lines) >= MOST_LINES:
+            if len(before.lines) >= MOST_LINES or before.size >= MOST_CHARACTERS:
                 self._close(before)
             return
         if before:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from specconsole.logs.record import Kind, Level
+from specconsole.remote import outside
 from specconsole.text import one_line
 
 FIELDS = (
@@ -17,6 +17,10 @@ FIELDS = (
 """What is asked for: with these alone journalctl writes twice as fast. The cursor, both stamps and the boot come anyway."""
 SUPPRESSED = "a596d6fe7bfa4994828e72309e95d61e"
 """MESSAGE_ID of journald's notice that its rate limit dropped messages; it comes with the next message that passes."""
+
+
+_DIGITS = 17
+"""Of a number that is one: microseconds up to the year 5138."""
 
 
 class Entry(NamedTuple):
@@ -57,16 +61,11 @@ def read(line: bytes, keys: Mapping[Owner, str]) -> Entry | None:
     What is no JSON becomes a gap: something was there and cannot be shown.
     """
     try:
-        value = json.loads(line.decode(errors="replace"))  # of bytes json would guess the encoding first
+        value = outside.parse(line.decode(errors="replace"))  # of bytes json would guess the encoding first
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        return Entry(
-            0.0,
-            "",
-            f"An entry of the journal could not be read: {one_line(line.decode(errors='replace'), 80)}",
-            Kind.GAP,
-        )
+        return _unread(line)
     if value.keys().isdisjoint(_SPEAKING):
         owner, systemd = Owner(_first(value.get("_SYSTEMD_UNIT"))), False
     else:
@@ -74,8 +73,11 @@ def read(line: bytes, keys: Mapping[Owner, str]) -> Entry | None:
     key = keys.get(owner)
     if key is None or "MESSAGE" not in value:
         return None
-    at = int(value["__REALTIME_TIMESTAMP"]) / 1_000_000
-    cursor, boot = value.get("__CURSOR", ""), value.get("_BOOT_ID", "")
+    stamp = _number(value.get("__REALTIME_TIMESTAMP"))
+    if stamp is None:
+        return _unread(line)
+    at = stamp / 1_000_000
+    cursor, boot = _first(value.get("__CURSOR")), _first(value.get("_BOOT_ID"))
     pid = _number(value.get("_PID"))
     message = _message(value["MESSAGE"])
     if message is None:
@@ -94,6 +96,11 @@ def read(line: bytes, keys: Mapping[Owner, str]) -> Entry | None:
     source = "systemd-coredump" if "COREDUMP_UNIT" in value or "COREDUMP_USER_UNIT" in value else "systemd"
     level = _level(value.get("PRIORITY"))
     return Entry(at, key, message, Kind.SYSTEMD, level, source, pid, cursor, boot, invocation, message_id)
+
+
+def _unread(line: bytes) -> Entry:
+    said = one_line(line[:400].decode(errors="replace"), 80)
+    return Entry(0.0, "", f"An entry of the journal could not be read: {said}", Kind.GAP)
 
 
 # Nothing of this stands in the output of a system unit, which nearly all entries are.
@@ -161,7 +168,7 @@ def _first(value: Any) -> str:
 
 def _number(value: Any) -> int | None:
     text = _first(value)
-    return int(text) if text.isdigit() else None
+    return int(text) if text.isdecimal() and len(text) <= _DIGITS else None
 
 
 def _level(priority: Any) -> Level:

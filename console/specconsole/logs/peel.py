@@ -6,13 +6,13 @@ carriage returns, then headers *searched* for, since a line that another process
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any, NamedTuple
 
 from specconsole.logs.header import ACCESS, GROUP, GROUPS, LEVELS, VLLM, rank_of, read_bare
 from specconsole.logs.record import Kind, Level
 from specconsole.logs.wrapping import is_prefix, unwrap
+from specconsole.remote import outside
 from specconsole.text import strip_escapes
 
 
@@ -166,7 +166,7 @@ def _plain(text: str, owner: _Owner) -> Peeled:
 def _logged(text: str) -> list[Peeled] | None:
     """Read a JSON log line: vLLM's `--logging-config.formatter json` (0.31.0), a container's file; None: it is none."""
     try:
-        value = json.loads(text)
+        value = outside.parse(text)
     except ValueError:
         return None
     if not isinstance(value, dict):

@@ -69,11 +69,11 @@ async def ask_for(host: Host, sources: Sequence[Source]) -> Query:
 
 
 async def _uid(host: Host, user: str) -> str:
-    if user.isdigit():
+    if user.isdecimal():
         return user
     answer = await host.run(["id", "-u", "--", user])
     number = answer.text.strip()
-    if answer.status or not number.isdigit():
+    if answer.status or not number.isdecimal():
         raise NotRunning(f"There is no user {user} on {host.name}.")
     return number
 

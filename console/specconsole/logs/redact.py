@@ -24,7 +24,8 @@ _DOUBLE = r'b?"(?:[^"\\]|\\.)*(?:"|\Z)'
 _SINGLE = r"b?'(?:[^'\\]|\\.)*(?:'|\Z)"
 # A quote inside another string: as many backslashes close it as opened it. One that a cut line left open ends with it.
 _ESCAPED = r"b?(?P<e>\\+)(?P<q>[\"']).*?(?:(?<!\\)(?P=e)(?P=q)|\Z)"
-_LIST = rf"[\[(]\s*(?:(?:{_DOUBLE}|{_SINGLE})\s*,?\s*)+[\])]|[\[(][^\])]*[\])]?"
+# No two parts of it may match the same blanks, or a long list without an end takes for ever.
+_LIST = rf"[\[(]\s*(?:(?:{_DOUBLE}|{_SINGLE})[\s,]*)+[\])]|[\[(][^\])]*[\])]?"
 _BARE = r"(?:(?:Bearer|Basic|Token|Digest)\s+)?[^\s,;&'\")\]}>]+"
 _NOTHING = r"(?:None|True|False|null)(?=[\s,;&'\")\]}>]|\Z)|''|\"\"|\[\]"
 

@@ -11,8 +11,11 @@ from specconsole.logs.fold import Fold
 from specconsole.logs.peel import Peeled, peel
 from specconsole.logs.record import Kind, LogRecord
 from specconsole.logs.redact import mask
-from specconsole.text import clean, one_line, strip_escapes
+from specconsole.text import clean, one_line, short_numbers, strip_escapes
 
+LONGEST = 1 << 20
+"""Bytes of a line that journald cut and we join; a writer that never ends its line gives a record for each such piece."""
+_LONG = 300
 _UNCLEAN = re.compile(r"[^\n\t -~]")
 
 
@@ -59,7 +62,7 @@ class Refinery:
         begun = self._cut.pop(key, None)
         if begun:
             entry = entry._replace(message=_bytes(begun.message) + _bytes(entry.message), at=begun.at)
-        if entry.cut:
+        if entry.cut and len(entry.message) < LONGEST:
             self._cut[key] = entry
             return None
         return entry
@@ -71,7 +74,7 @@ class Refinery:
         if entry.kind is not Kind.LINE:
             text = entry.message if isinstance(entry.message, str) else entry.message.decode(errors="replace")
             return [(entry, Peeled(text, entry.level, entry.kind, source=entry.source, pid=entry.pid))]
-        return [(entry, self._names.complete(entry, line)) for line in peel(_masked(entry.message))]
+        return [(entry, self._names.complete(entry, line)) for line in peel(_readable(entry.message))]
 
     def _records(self, messages: list[Message]) -> list[LogRecord]:
         if self._fold is None:
@@ -103,6 +106,13 @@ class Refinery:
 
 def _word(text: str) -> str:
     return text if text.isprintable() else one_line(text)
+
+
+def _readable(message: bytes | str) -> bytes | str:
+    """A line that can be peeled, whatever stands in it."""
+    if len(message) >= _LONG:
+        message = short_numbers(message.decode(errors="replace") if isinstance(message, bytes) else message)
+    return _masked(message)
 
 
 def _masked(message: bytes | str) -> bytes | str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +10,8 @@ from specconsole.host.base import Host, HostFacts
 from specconsole.logs.permit import permit
 from specconsole.logs.query import all_said, ask_for
 from specconsole.logs.source import Source
-from specconsole.text import one_line
+from specconsole.remote import outside
+from specconsole.text import one_line, whole_number
 
 WORDS = 400
 """Entries that are read: a start and its end take four to eight."""
@@ -89,7 +89,9 @@ def _ended(start: Start, at: float, how: str, said: str) -> Start:
 
 def _entry(line: str) -> Mapping[str, Any] | None:
     try:
-        value = json.loads(line)
+        value = outside.parse(line)
     except ValueError:
         return None
-    return value if isinstance(value, dict) and str(value.get("__REALTIME_TIMESTAMP", "")).isdigit() else None
+    if not isinstance(value, dict) or whole_number(str(value.get("__REALTIME_TIMESTAMP"))) is None:
+        return None
+    return value

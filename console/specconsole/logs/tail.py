@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
@@ -11,10 +10,12 @@ from typing import Any
 
 from specconsole.errors import CommandFailed, LinkLost, NotPermitted
 from specconsole.host.base import Exit, Host, Program
+from specconsole.host.said import readable
 from specconsole.logs.entry import Entry
 from specconsole.logs.peel import peel
 from specconsole.logs.record import Kind, Level
 from specconsole.logs.source import Source
+from specconsole.remote import outside
 from specconsole.stream import whole_lines
 
 CHECKED = 256
@@ -173,7 +174,9 @@ async def _with_python(
         aclosing(whole_lines(chunks)) as parts,
     ):
         async for part in parts:
-            yield [entry for line in part for entry in progress.take(json.loads(line))]
+            with readable(host.name):
+                taken = [entry for line in part for entry in progress.take(outside.parse(line))]
+            yield taken
         _check(progress, await process.wait(), live=live)
 
 

@@ -5,11 +5,12 @@ Read, never loaded: no weight is touched but the head of a safetensors file, whi
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import struct
 from typing import Any, Dict, Iterable, List, Optional
+
+from specconsole.remote import outside
 
 CONFIG = "config.json"
 MISTRAL = "params.json"
@@ -70,7 +71,7 @@ def load(path: str, largest: int) -> Any:
         data = file.read(largest + 1)
     if len(data) > largest:
         raise ValueError("larger than %d bytes" % largest)
-    return json.loads(data.decode("utf-8", "replace"))
+    return outside.parse(data.decode("utf-8", "replace"))
 
 
 def describe(config: Any, name: str = "") -> Dict[str, Any]:
@@ -168,7 +169,7 @@ def tensors(folder: str) -> Optional[List[str]]:
     try:
         with open(os.path.join(folder, "model.safetensors"), "rb") as file:
             (length,) = struct.unpack("<Q", file.read(8))
-            return list(json.loads(file.read(length))) if length <= LARGEST_INDEX else None
+            return list(outside.parse(file.read(length))) if length <= LARGEST_INDEX else None
     except (OSError, ValueError, struct.error):
         return None
 

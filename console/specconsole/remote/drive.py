@@ -19,7 +19,7 @@ import time
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 from specconsole.remote import drive_rule as rule
-from specconsole.remote import drive_stamp
+from specconsole.remote import drive_stamp, outside
 from specconsole.remote import drive_tokens as tokens
 from specconsole.remote.drive_batch import Batch, Ticker
 from specconsole.remote.drive_context import Filler
@@ -27,10 +27,11 @@ from specconsole.remote.drive_energy import Meter
 from specconsole.remote.drive_http import Capture, Target, get
 from specconsole.remote.drive_input import Input, Source
 from specconsole.remote.drive_scrape import scrape
-from specconsole.remote.drive_sse import error_text, read
+from specconsole.remote.drive_sse import error_text, is_count, read
 
 VERSION = 1
 SILENCE_S = 600.0
+MOST_MODELS = 200
 CAP_BYTES = 16 << 20
 """Kept of one stream."""
 BUDGET_BYTES = 256 << 20
@@ -79,18 +80,21 @@ class Run:
 
     def identify(self) -> None:
         """Ask the server who it is, and settle what the requests may say to this version."""
-        version, models, error = None, [], ""
+        version: Optional[str] = None
+        models: List[Dict[str, Any]] = []
+        error = ""
         try:
             status, body = get(self.target, "/version")
-            version = json.loads(body).get("version") if status == 200 else None
+            said = outside.parse(body).get("version") if status == 200 else None
+            version = said[:100] if isinstance(said, str) else None
             status, body = get(self.target, "/v1/models")
             if status == 200:
-                models = [one for one in json.loads(body).get("data", []) if isinstance(one, dict)]
+                models = _models(outside.parse(body))
             else:
-                error = "HTTP %d: %s" % (status, error_text(json.loads(body)))
+                error = "HTTP %d: %s" % (status, error_text(outside.parse(body)))
         except (OSError, ValueError, AttributeError) as failure:
             error = str(failure) or type(failure).__name__
-        self.model = str(models[0].get("id", "")) if models else ""
+        self.model = models[0]["id"] if models else ""
         self.salted = rule.has_salt(version, self.path)
         self.ids = rule.has_token_ids(version)
         self.ends = tokens.ends(self.target, self.model) if self.ids else None
@@ -98,7 +102,7 @@ class Run:
             "identity",
             v=VERSION,
             version=version,
-            models=[{key: one.get(key) for key in ("id", "root", "max_model_len")} for one in models],
+            models=models,
             cache="salt" if self.salted else "prefix",
             token_ids=self.ids,
             at=time.time(),
@@ -258,6 +262,20 @@ class Run:
             "kernel": bool(self.seen) and all(one["kernel"] for one in self.seen),
             **self.ticker.health(),
         }
+
+
+def _models(found: Any) -> List[Dict[str, Any]]:
+    """The entries of a model list that are such, each with the few values that are used, of their kinds."""
+    data = found.get("data") if isinstance(found, dict) else None
+    entries = [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
+    return [
+        {
+            "id": str(one.get("id", ""))[:1000],
+            "root": one["root"][:1000] if isinstance(one.get("root"), str) else None,
+            "max_model_len": one["max_model_len"] if is_count(one.get("max_model_len")) else None,
+        }
+        for one in entries[:MOST_MODELS]
+    ]
 
 
 def rule_name(ident: str) -> str:

@@ -13,7 +13,7 @@ import sys
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
-from specconsole.remote import transient
+from specconsole.remote import outside, transient
 from specconsole.remote.drive_folder import KIND, folder_of, how_ended
 from specconsole.remote.swap_record import RUN
 from specconsole.remote.swap_world import World
@@ -39,7 +39,7 @@ def main(arguments: Dict[str, Any]) -> int:
 
 def begin(arguments: Dict[str, Any], world: World) -> Dict[str, Any]:
     """Begin it; the answer."""
-    ident = str(arguments["id"])
+    ident = outside.name(arguments["id"])
     lines, whole = _input()
     if not whole:
         return {"refused": "the request did not arrive whole", "running": None}
@@ -100,7 +100,7 @@ def needed(lines: List[bytes]) -> int:
     total = LEAST_BYTES + 2 * sum(len(line) for line in lines)
     for line in lines:
         if line.startswith(b'{"request"'):
-            tokens = json.loads(line)["request"]["body"].get("max_tokens") or 0
+            tokens = outside.parse(line)["request"]["body"].get("max_tokens") or 0
             total += REQUEST_BYTES + TOKEN_BYTES * int(tokens)
     return total
 
@@ -113,7 +113,7 @@ def files(arguments: Dict[str, Any], lines: List[bytes]) -> Dict[str, bytes]:
         if line.startswith(b'{"key"'):
             key = line
         elif line.startswith(b'{"about"'):
-            about = json.dumps(json.loads(line)["about"]).encode()
+            about = json.dumps(outside.parse(line)["about"]).encode()
         else:
             rest.append(line)
     brief = {**(arguments.get("brief") or {}), "began": round(time.time(), 3), "keep_s": arguments.get("keep_s")}

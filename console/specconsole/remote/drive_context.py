@@ -15,6 +15,8 @@ INTRO = "Below are entries of a station's log. They have nothing to do with the 
 OUTRO = "\nThe task, without regard to the log:\n\n"
 ENTRY_TOKENS = 30.0
 """About what an entry has in common vocabularies: where the search begins, and all there is without a tokenizer."""
+LEAST_TOKENS = 8
+"""An entry has more in every vocabulary."""
 LETTERS = 4
 """Of a token, about, where nobody counts them."""
 CLOSE = 0.01
@@ -77,6 +79,7 @@ class Filler:
             return whole(seed, int((tokens - len(_said(body)) / LETTERS) / ENTRY_TOKENS))
         if bare >= tokens:
             return ""
+        most = tokens // LEAST_TOKENS + 1  # a count that hardly grows must not make a text that fills the memory
         entries, best, apart = max(int((tokens - bare) / ENTRY_TOKENS), 1), "", float("inf")
         for _ in range(MOST_TRIES):
             text = whole(seed, entries)
@@ -88,7 +91,7 @@ class Filler:
             if apart <= max(CLOSE * tokens, ENTRY_TOKENS / 2) or found <= bare:
                 break
             each = (found - bare) / entries
-            entries = max(entries + round((tokens - found) / each), 1)
+            entries = min(max(entries + round((tokens - found) / each), 1), most)
         return best
 
 

@@ -7,11 +7,11 @@ the load generator's own lines from the first one on. It is memory: a reboot tak
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from typing import Any, Dict, List, Optional
 
+from specconsole.remote import outside
 from specconsole.remote.swap_record import RUN
 from specconsole.remote.swap_unit import call
 
@@ -28,14 +28,14 @@ SPENT = ("programs", "run.py", "arguments", "input", "key", "orders")
 
 def folder_of(ident: object) -> str:
     """The folder of a run."""
-    return os.path.join(RUN, os.path.basename(str(ident)))
+    return os.path.join(RUN, outside.name(ident))
 
 
 def load(folder: str, name: str) -> Dict[str, Any]:
     """One of its JSON files; {} where it is not there or damaged."""
     try:
         with open(os.path.join(folder, name), "rb") as file:
-            found = json.load(file)
+            found = outside.parse(file.read())
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -58,7 +58,7 @@ def how_ended(folder: str) -> Optional[str]:
     if not line.startswith(END):
         return None
     try:
-        return str(json.loads(line).get("why"))
+        return str(outside.parse(line).get("why"))
     except ValueError:
         return ""
 

@@ -19,6 +19,13 @@ from specconsole.remote.drive_sse import Body, body_end, head_end, parse_head
 Piece = Tuple[int, bytes]
 """perf_counter_ns right after the read returned (in the end: the kernel's stamp, if there is one), and its bytes."""
 CONNECT_S = 10.0
+SEND_S = 60.0
+LONGEST_S = 6 * 3600.0
+"""One stream, whatever comes in it: 100,000 tokens at 5 a second."""
+HEAD_BYTES = 1 << 16
+DOCUMENT_BYTES = 1 << 25
+MOST_PIECES = 500_000
+"""Reads of one stream: each costs memory, also where it brought one byte."""
 READ_BYTES = 1 << 16
 AGENT = "specconsole-drive"
 
@@ -47,9 +54,8 @@ class Target:
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock = self._wrap(plain) if self.tls else plain
         sock.settimeout(None)
-        whole = int(silence_s)
-        limit = struct.pack("@ll", whole, int((silence_s - whole) * 1e6))
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _span(silence_s))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _span(SEND_S))
         return sock
 
     def _wrap(self, plain: socket.socket) -> socket.socket:
@@ -63,7 +69,10 @@ class Target:
             raise
 
     def request(self, method: str, path: str, body: Optional[bytes] = None) -> bytes:
-        """The bytes of a request; the server closes the connection after its answer."""
+        """The bytes of a request; the server closes the connection after its answer.
+
+        Raises ValueError where an address or a key would begin another header; the text does not hold it.
+        """
         host = "localhost" if self.uds else "%s:%d" % (self.address, self.port)
         lines = ["%s %s HTTP/1.1" % (method, path), "Host: " + host, "User-Agent: " + AGENT, "Connection: close"]
         lines.append("Accept-Encoding: identity")
@@ -71,11 +80,22 @@ class Target:
             lines.append("Authorization: Bearer " + self.key)
         if body is not None:
             lines += ["Content-Type: application/json", "Content-Length: %d" % len(body)]
+        if any(_CONTROL.search(line) for line in lines):
+            raise ValueError("an address, a path or the API key holds what no header can carry")
         return "\r\n".join(lines).encode() + b"\r\n\r\n" + (body or b"")
 
     def hide(self, text: str) -> str:
         """Take the key out of a text, should a server echo it."""
         return text.replace(self.key, "***") if self.key else text
+
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def _span(seconds: float) -> bytes:
+    """As the kernel takes it; zero would mean without end."""
+    whole = int(seconds)
+    return struct.pack("@ll", whole, max(int((seconds - whole) * 1e6), 0 if whole else 1000))
 
 
 def get(target: Target, path: str, deadline_s: float = 10.0) -> Tuple[int, bytes]:
@@ -89,21 +109,45 @@ def post(target: Target, path: str, body: bytes, deadline_s: float = 10.0) -> Tu
 
 
 def ask(target: Target, payload: bytes, deadline_s: float) -> Tuple[int, bytes]:
-    """Send a whole request and read its whole answer. Raises OSError or ValueError."""
+    """Send a whole request and read its whole answer. Raises OSError or ValueError.
+
+    The deadline is for all of it: a server that gives a byte now and then is given up as one that gives none.
+    """
+    until = time.monotonic() + deadline_s
     sock = target.dial(deadline_s)
     try:
         sock.sendall(payload)
-        data = b""
-        while True:
-            piece = sock.recv(READ_BYTES)
-            data += piece
-            if not piece or body_end(data) or len(data) > 1 << 25:
-                break
+        data = _whole(sock, until, deadline_s)
     finally:
         sock.close()
+    if head_end(data) < 0:
+        raise ValueError("no whole HTTP answer: %r" % data[:60])
     head, rest = data[: head_end(data)], data[head_end(data) :]
     status, headers = parse_head(head)
+    if headers.get("content-encoding", "identity").lower() != "identity":
+        raise ValueError("the answer is compressed, though identity was asked for")
     return status, Body(headers).feed(rest)
+
+
+def _whole(sock: socket.socket, until: float, deadline_s: float) -> bytes:
+    """All that comes until the answer is whole or the server closes; what is too long is cut."""
+    pieces: List[Piece] = []
+    ended, size = End(), 0
+    while size <= DOCUMENT_BYTES:
+        left = until - time.monotonic()
+        if left <= 0:
+            raise OSError("no whole answer within %g s" % deadline_s)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _span(left))
+        piece = sock.recv(READ_BYTES)
+        if not piece:
+            break
+        pieces.append((0, piece))
+        size += len(piece)
+        if ended.after(piece, pieces):
+            break
+        if ended.chunked is None and size > HEAD_BYTES:
+            raise ValueError("no HTTP answer: its head has no end")
+    return b"".join(piece for _, piece in pieces)
 
 
 class Capture:
@@ -166,6 +210,7 @@ class Capture:
         clock, recv, recvmsg = time.perf_counter_ns, sock.recv, sock.recvmsg
         keep, note = self.pieces.append, self.told.append
         ended, size = End(), 0
+        latest = self.sent_ns + int(LONGEST_S * 1e9)
         while True:
             if stamped:
                 data, told, _, _ = recvmsg(READ_BYTES, drive_stamp.ANCILLARY_BYTES)
@@ -183,6 +228,12 @@ class Capture:
                 break
             if size > cap_bytes:
                 self.error = "more than %d bytes in one stream: cut there, what came before is kept" % cap_bytes
+                break
+            if ended.chunked is None and size > HEAD_BYTES:
+                self.error = "no HTTP answer: its head has no end"
+                break
+            if len(self.pieces) >= MOST_PIECES or now > latest:
+                self.error = "a stream without end: cut there, what came before is kept"
                 break
         self.end_ns = now
 
@@ -229,7 +280,7 @@ class End:
         if self.chunked:
             return body_end(data)
         length = headers.get("content-length", "")
-        if length.isdigit():
+        if length.isdecimal():
             self.left = int(length) - (len(data) - end)
             return self.left <= 0
         return False

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import sys
 import threading
 from typing import Any, Dict, List
+
+from specconsole.remote import outside
 
 POLL_S = 0.2
 
@@ -30,7 +31,7 @@ class Source:
     def take(self, line: bytes) -> None:
         """Take one line."""
         try:
-            message = json.loads(line)
+            message = outside.parse(line)
         except ValueError:
             self.bad = "a line of the input is no JSON"
             return

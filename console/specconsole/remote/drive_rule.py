@@ -29,7 +29,7 @@ DIGITS = ((0, 3), (1, 2), (2, 3))
 
 def version_of(text: Optional[str]) -> Optional[Tuple[int, int, int]]:
     """The numbers of a vLLM version, "0.10.2rc1+cu128" is (0, 10, 2); None where there are none."""
-    found = re.match(r"v?(\d+)\.(\d+)(?:\.(\d+))?", text or "")
+    found = re.match(r"v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?", text or "")
     return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else None
 
 

@@ -18,6 +18,8 @@ import sys
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
+from specconsole.remote import outside
+
 MOST_STREAMS = 512
 MOST_EVENTS = 20_000
 IDLE_S = 60.0
@@ -126,7 +128,7 @@ class Source:
             self.send(stream, b"HTTP/1.1 %s\r\ncontent-length: %d\r\n\r\n%s" % (status, len(known), known))
             self.close(stream, listed=False)
             return
-        asked = json.loads(body)
+        asked = outside.parse(body)
         stream.name = str(asked["messages"][-1]["content"]).split()[-1]
         stream.events = min(int(asked.get("max_tokens") or 16), MOST_EVENTS)
         stream.began = time.monotonic() + self.step_s

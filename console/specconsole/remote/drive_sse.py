@@ -6,12 +6,21 @@ counting chunks: with speculation one chunk carries several.
 
 from __future__ import annotations
 
-import json
 from typing import Any, Dict, Iterable, List, Optional, Tuple
+
+from specconsole.remote import outside
 
 TEXT_LIMIT = 32768
 """Characters of answer kept, for comparing answers."""
 IDS_LIMIT = 16384
+LONGEST_MARK = 1 << 16
+"""Bytes of a chunk's size line, or of what follows the last chunk."""
+MOST_COUNT = 1 << 53
+
+
+def is_count(value: Any) -> bool:
+    """A whole number that counts something, as JSON has it."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST_COUNT
 
 
 def head_end(data: bytes) -> int:
@@ -31,7 +40,7 @@ def parse_head(head: bytes) -> Tuple[int, Dict[str, str]]:
     last = head.rstrip(b"\r\n").split(b"\r\n\r\n")[-1].decode("latin-1")
     first, *lines = last.split("\r\n")
     words = first.split(" ", 2)
-    if len(words) < 2 or not words[0].startswith("HTTP/") or not words[1].isdigit():
+    if len(words) < 2 or not words[0].startswith("HTTP/") or not words[1].isdecimal():
         raise ValueError("no HTTP answer: %r" % first[:60])
     headers = {}
     for line in lines:
@@ -46,7 +55,7 @@ class Body:
     def __init__(self, headers: Dict[str, str]) -> None:
         self.chunked = "chunked" in headers.get("transfer-encoding", "").lower()
         length = headers.get("content-length", "")
-        self.left = int(length) if length.isdigit() and not self.chunked else None
+        self.left = int(length) if length.isdecimal() and not self.chunked else None
         self.whole = self.left == 0
         self._raw = b""
         self._chunk = 0
@@ -83,10 +92,16 @@ class Body:
                 at, self._chunk = at + 2, 0
             line = raw.find(b"\r\n", at)
             if line < 0:
+                if len(raw) - at > LONGEST_MARK:
+                    raise ValueError("broken chunk in the answer")
                 break
             size = int(raw[at:line].split(b";")[0].strip() or b"x", 16)
+            if size < 0:
+                raise ValueError("broken chunk in the answer")
             if size == 0:
                 self.whole = raw.find(b"\r\n\r\n", line) >= 0  # an empty line, after trailers if there are any
+                if not self.whole and len(raw) - at > LONGEST_MARK:
+                    raise ValueError("broken chunk in the answer")
                 break
             at, self._chunk = line + 2, size
         self._raw = raw[at:]
@@ -110,13 +125,17 @@ class Events:
     """Splits a body into the data of its events, fed in pieces of any size."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest: List[bytes] = []
         self._data: List[bytes] = []
 
     def feed(self, body: bytes) -> List[bytes]:
         """Return the data of the events which this piece completes; comments and other fields are skipped."""
         found = []
-        *lines, self._rest = (self._rest + body).split(b"\n")
+        *lines, rest = body.split(b"\n")
+        if lines:
+            lines[0] = b"".join(self._rest) + lines[0]
+            self._rest = []
+        self._rest.append(rest)  # joined once: a line that never ends comes in as many pieces as it likes
         for line in lines:
             line = line[:-1] if line.endswith(b"\r") else line
             if not line:
@@ -150,7 +169,7 @@ class Answer:
             return
         self.events += 1
         try:
-            event = json.loads(data)
+            event = outside.parse(data)
         except ValueError:
             self.error = self.error or "an event is no JSON: %r" % data[:80]
             return
@@ -162,18 +181,21 @@ class Answer:
         self._take(since_ns, event)
 
     def _take(self, since_ns: int, event: Dict[str, Any]) -> None:
-        choices = event.get("choices") or []
+        choices = event.get("choices")
+        choices = choices if isinstance(choices, list) else []
         choice = choices[0] if choices and isinstance(choices[0], dict) else {}
         usage = event.get("usage")
         count = usage.get("completion_tokens") if isinstance(usage, dict) else None
+        count = count if is_count(count) else None
         if isinstance(usage, dict):
-            self.usage = {**(self.usage or {}), **usage}
-        self.finish = choice.get("finish_reason") or self.finish
+            self.usage = {**(self.usage or {}), **_counts(usage)}
+        finish = choice.get("finish_reason")
+        self.finish = finish[:100] if finish and isinstance(finish, str) else self.finish
         said = self._words(choice)
         ids = choice.get("token_ids")
         if isinstance(ids, list):
-            self.ids += ids[: max(IDS_LIMIT - len(self.ids), 0)]
-        grew = isinstance(count, int) and count > self._tokens and bool(choices)
+            self.ids += [one for one in ids[: max(IDS_LIMIT - len(self.ids), 0)] if is_count(one)]
+        grew = count is not None and count > self._tokens and bool(choices)
         if grew:
             self._tokens = int(count or 0)
         # Text before the count moves is still the first sign of a token.
@@ -192,6 +214,15 @@ class Answer:
         said = [part for part in parts if isinstance(part, str) and part]
         self.text += said
         return bool(said) or bool(tools)
+
+
+def _counts(usage: Dict[str, Any]) -> Dict[str, Any]:
+    """Of a usage what counts, one level down too (`prompt_tokens_details`)."""
+    found: Dict[str, Any] = {name: value for name, value in usage.items() if is_count(value)}
+    for name, value in usage.items():
+        if isinstance(value, dict):
+            found[name] = {inner: count for inner, count in value.items() if is_count(count)}
+    return found
 
 
 def error_text(document: Any) -> str:
@@ -255,6 +286,6 @@ def read(pieces: Iterable[Tuple[int, bytes]], sent_ns: int) -> Dict[str, Any]:
 
 def _document_error(plain: bytes) -> str:
     try:
-        return error_text(json.loads(plain))
+        return error_text(outside.parse(plain))
     except ValueError:
         return plain[:200].decode(errors="replace").strip() or "no text"

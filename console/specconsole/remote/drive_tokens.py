@@ -6,8 +6,10 @@ import json
 from typing import Any, Dict, Optional, Set
 
 from specconsole.remote import drive_rule as rule
+from specconsole.remote import outside
 from specconsole.remote.drive_http import Target, post
 
+MOST_TOKENS = 1 << 31
 LONG_S = 60.0
 """A prompt of a million tokens takes seconds."""
 
@@ -19,7 +21,7 @@ def ends(target: Target, model: str) -> Optional[Set[int]]:
         tokens = _ask(target, {"model": model, "prompt": text, "add_special_tokens": False}, "tokens")
         if not isinstance(tokens, list):
             return None
-        if len(tokens) == 1:
+        if len(tokens) == 1 and isinstance(tokens[0], int):
             found.add(tokens[0])
     return found
 
@@ -27,12 +29,12 @@ def ends(target: Target, model: str) -> Optional[Set[int]]:
 def count(target: Target, body: Dict[str, Any]) -> Optional[int]:
     """How many tokens the server makes of a body's prompt, its template included; None where it does not say."""
     found = _ask(target, {key: body[key] for key in ("model", "prompt", "messages") if key in body}, "count")
-    return found if isinstance(found, int) else None
+    return found if isinstance(found, int) and 0 <= found < MOST_TOKENS else None
 
 
 def _ask(target: Target, body: Dict[str, Any], key: str) -> Any:
     try:
         status, answer = post(target, "/tokenize", json.dumps(body).encode(), LONG_S)
-        return json.loads(answer).get(key) if status == 200 else None
+        return outside.parse(answer).get(key) if status == 200 else None
     except (OSError, ValueError, AttributeError):
         return None

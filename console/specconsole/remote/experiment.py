@@ -12,7 +12,7 @@ import shutil
 import subprocess
 from typing import Any, Dict, List, Optional, Tuple
 
-from specconsole.remote import drive_folder, experiment_rule, transient
+from specconsole.remote import drive_folder, experiment_rule, outside, transient
 from specconsole.remote.experiment_folder import events_of, home_of, plan_of, record_of, settled, stamps_of
 from specconsole.remote.swap_begin import PROPERTIES as SWAP_PROPERTIES
 from specconsole.remote.swap_post import known
@@ -274,7 +274,7 @@ class Experiment:
 
 def main(arguments: Dict[str, Any]) -> int:
     """Run the experiment that lies ready; 0: it came to its end."""
-    experiment = Experiment(str(arguments["id"]), World())
+    experiment = Experiment(outside.name(arguments["id"]), World())
     try:
         return 0 if experiment.perform() in ("finished", "cancelled") else 1
     except (OSError, ValueError, LookupError, TypeError, subprocess.SubprocessError) as error:
@@ -296,7 +296,7 @@ def _text(path: str) -> str:
 
 def _json(path: str) -> Dict[str, Any]:
     try:
-        found = json.loads(_bytes(path) or b"{}")
+        found = outside.parse(_bytes(path) or b"{}")
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

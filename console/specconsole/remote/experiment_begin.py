@@ -13,7 +13,7 @@ import sys
 import time
 from typing import Any, Dict, List
 
-from specconsole.remote import transient
+from specconsole.remote import outside, transient
 from specconsole.remote.experiment_folder import HOMES, KIND, home_of, plan_of
 from specconsole.remote.swap_record import RUN
 from specconsole.remote.swap_world import World
@@ -27,7 +27,7 @@ WORDS = {"experiment": "an experiment", "swap": "a swap", "drive": "a benchmark"
 def main(arguments: Dict[str, Any]) -> int:
     """Begin the experiment `id`; `resume`: let it go on."""
     world = World()
-    world.tell(**begin(str(arguments["id"]), arguments, world))
+    world.tell(**begin(outside.name(arguments["id"]), arguments, world))
     return 0
 
 
@@ -44,7 +44,7 @@ def begin(ident: str, arguments: Dict[str, Any], world: World) -> Dict[str, Any]
         return {"refused": "%s runs (%s)" % (WORDS[other[0]], other[1]), "running": other[1], "kind": other[0]}
     if arguments.get("resume") and not plan_of(ident):
         return {"refused": "no such experiment lies on the host"}
-    key = next((json.loads(line)["key"] for line in lines if line.startswith(b'{"key"')), "")
+    key = next((outside.parse(line)["key"] for line in lines if line.startswith(b'{"key"')), "")
     try:
         if not arguments.get("resume"):
             sweep(time.time())
@@ -61,7 +61,7 @@ def lay(ident: str, lines: List[bytes]) -> None:
     home = home_of(ident)
     os.makedirs(HOMES, 0o700, exist_ok=True)
     os.mkdir(home, 0o700)
-    plan = next(json.loads(line)["plan"] for line in lines if line.startswith(b'{"plan"'))
+    plan = next(outside.parse(line)["plan"] for line in lines if line.startswith(b'{"plan"'))
     requests = b"".join(line for line in lines if line.startswith(b'{"request"'))
     for name, data in (("plan", json.dumps(plan).encode()), ("requests", requests)):
         with open(os.open(os.path.join(home, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:

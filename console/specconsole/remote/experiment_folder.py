@@ -10,10 +10,10 @@ why); end (outcome: finished, cancelled, failed; why). A resumed experiment goes
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any, Dict, List, Set
 
+from specconsole.remote import outside
 from specconsole.remote.swap_record import HOME, Event, read
 
 KIND = "experiment"
@@ -22,7 +22,7 @@ HOMES = HOME + "/experiments"
 
 def home_of(ident: object) -> str:
     """The folder of an experiment."""
-    return os.path.join(HOMES, os.path.basename(str(ident)))
+    return os.path.join(HOMES, outside.name(ident))
 
 
 def record_of(ident: object) -> str:
@@ -34,7 +34,7 @@ def plan_of(ident: object) -> Dict[str, Any]:
     """Its plan; {} where it is not there."""
     try:
         with open(os.path.join(home_of(ident), "plan"), "rb") as file:
-            found = json.load(file)
+            found = outside.parse(file.read())
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -44,7 +44,7 @@ def events_of(ident: object) -> List[Event]:
     """What is written down of it, oldest first."""
     try:
         return read(record_of(ident), 64 << 20)
-    except OSError:
+    except (OSError, ValueError):
         return []
 
 

@@ -6,13 +6,12 @@ last. A file is written as it is.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
 from typing import Any, Dict
 
-from specconsole.remote import transient
+from specconsole.remote import outside, transient
 from specconsole.remote.experiment_folder import (
     KIND,
     all_of,
@@ -67,7 +66,7 @@ def brief(ident: str) -> Dict[str, Any]:
 
 
 def _copy(ident: str, name: str) -> None:
-    path = stamps_of(ident, int(name)) if name.isdigit() else os.path.join(home_of(ident), os.path.basename(name))
+    path = stamps_of(ident, int(name)) if name.isdecimal() else os.path.join(home_of(ident), os.path.basename(name))
     try:
         with open(path, "rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
@@ -119,5 +118,5 @@ def _moment(ident: str, before: bytes, world: World) -> bytes:
     except OSError:
         return before
     if text != before and text.strip():
-        world.tell(now=json.loads(text))
+        world.tell(now=outside.parse(text))
     return text

@@ -6,7 +6,7 @@ import os
 import shutil
 from typing import Any, Dict
 
-from specconsole.remote import transient
+from specconsole.remote import outside, transient
 from specconsole.remote.drive_folder import folder_of
 from specconsole.remote.experiment_folder import ended, events_of, plan_of, record_of
 from specconsole.remote.swap_record import RUN, Record
@@ -18,7 +18,7 @@ DIED = "the experiment's own program was ended"
 
 def main(arguments: Dict[str, Any]) -> int:
     """Say that it was ended where it could not say so itself, see that a unit serves, and take the folder away."""
-    ident, world = str(arguments["id"]), World()
+    ident, world = outside.name(arguments["id"]), World()
     found = events_of(ident)
     systemd = Systemd(world.call)
     if found and not ended(found) and not systemd.is_shutting_down():

@@ -6,9 +6,10 @@ scatter by more than chance makes of 2 %, and in any other doubt, it is the base
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Dict, Iterable, List, Optional, Sequence, Tuple
+
+from specconsole.remote import outside
 
 BASELINE = "baseline"
 DEVIATION = 0.02
@@ -27,10 +28,10 @@ def start_of(lines: Iterable[bytes]) -> Optional[Start]:
     finished = False
     for line in lines:
         if line.startswith(b'{"event":"end"'):
-            finished = json.loads(line).get("why") == "finished"
+            finished = outside.parse(line).get("why") == "finished"
         if not line.startswith(b'{"event":"result"'):
             continue
-        one = json.loads(line)
+        one = outside.parse(line)
         chunks = one.get("chunks") or []
         if one.get("warmup"):
             continue

@@ -21,6 +21,8 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List, Tuple
 
+from specconsole.remote import outside
+
 VERSION = 1
 MAGIC = b"specconsole-lease-1"
 """The line before the first frame: what a login shell prints before it is noise."""
@@ -73,7 +75,7 @@ class Splitter:
 
 def _header(line: bytes) -> Header:
     try:
-        header = json.loads(line)
+        header = outside.parse(line)
     except ValueError:
         header = None
     if not isinstance(header, dict) or not isinstance(header.get("n", 0), int) or header.get("n", 0) < 0:

@@ -14,7 +14,7 @@ import sys
 import time
 from typing import Any, Dict, List, Optional
 
-from specconsole.remote import probe_proc
+from specconsole.remote import outside, probe_proc
 from specconsole.remote.probe_budget import Budget
 from specconsole.remote.probe_card import TOO_DEAR
 from specconsole.remote.probe_gpu import Gpus
@@ -72,7 +72,7 @@ class Control:
 
 def _json(line: bytes) -> Any:
     try:
-        return json.loads(line)
+        return outside.parse(line)
     except ValueError:
         return None
 

@@ -7,12 +7,11 @@ begun, and `swap_rule` says what follows: the runner itself rolls back and prove
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from typing import Any, Callable, Dict, List, Sequence
 
-from specconsole.remote import swap_rule, swap_step, swap_verify, swap_watch
+from specconsole.remote import outside, swap_rule, swap_step, swap_verify, swap_watch
 from specconsole.remote.swap_record import PATH, RUN, Record
 from specconsole.remote.swap_run import Foreign, Run, Stale, StepFailed, command
 from specconsole.remote.swap_unit import Ref, SystemctlFailed
@@ -156,8 +155,8 @@ def main(arguments: Dict[str, Any]) -> int:
 
 def swap(arguments: Dict[str, Any], world: World) -> int:
     """As `main`, in a world."""
-    folder = os.path.join(RUN, str(arguments["id"]))
-    plan = json.loads(world.read(os.path.join(folder, "plan")))
+    folder = os.path.join(RUN, outside.name(arguments["id"]))
+    plan = outside.parse(world.read(os.path.join(folder, "plan")))
     record = Record(str(arguments["id"]), PATH, os.path.join(folder, "record"), ground=world)
     run = Run(plan, record, folder, _key(folder, world), world=world)
     outcome = perform(run)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, Dict
 
-from specconsole.remote import transient
+from specconsole.remote import outside, transient
 from specconsole.remote.swap_record import RUN
 from specconsole.remote.swap_world import World
 
@@ -26,13 +26,13 @@ def main(arguments: Dict[str, Any]) -> int:
 
 def begin(arguments: Dict[str, Any], world: World) -> int:
     """As `main`, in a world."""
-    world.tell(**_begun(str(arguments["id"]), arguments["plan"], world))
+    world.tell(**_begun(outside.name(arguments["id"]), arguments["plan"], world))
     return 0
 
 
 def _begun(ident: str, plan: Dict[str, Any], world: World) -> Dict[str, Any]:
     first = world.hear()
-    key = str((json.loads(first) if first.strip() else {}).get("key") or "")
+    key = str((outside.parse(first) if first.strip() else {}).get("key") or "")
     why = transient.not_now(plan.get("boot"), "swap units", world)
     if why:
         return {"refused": why, "running": None}

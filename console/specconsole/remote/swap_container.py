@@ -64,7 +64,7 @@ def main_pid(program: str, ident: str, run: Call = call) -> Optional[int]:
     """The container's main process as the host numbers it; None: it does not run."""
     status, out, _ = run([program, "inspect", "--format", "{{.State.Pid}}", ident], ASK_S, None)
     text = out.strip()
-    return int(text) if status == 0 and text.isdigit() and int(text) > 0 else None
+    return int(text) if status == 0 and text.isdecimal() and len(text) < 11 and int(text) > 0 else None
 
 
 def tree(pid: int) -> List[Process]:

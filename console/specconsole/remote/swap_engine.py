@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
+from specconsole.remote import outside
 from specconsole.remote.drive_http import Target
 from specconsole.remote.swap_world import World
 
@@ -79,7 +81,8 @@ class Engine:
             return False, self.hide(error) or "no answer"
         if status in (401, 403):
             return None, "the server asks for a key that was not given"
-        tokens = (answer.get("usage") or {}).get("completion_tokens") if status == 200 else None
+        usage = answer.get("usage") if status == 200 else None
+        tokens = usage.get("completion_tokens") if isinstance(usage, dict) else None
         if status != 200:
             return False, self.hide("it answered %d: %s" % (status, _error(answer)))
         if not isinstance(tokens, int):
@@ -89,7 +92,7 @@ class Engine:
     def _post(self, path: str, body: Dict[str, Any]) -> Tuple[int, Dict[str, Any]]:
         status, data = self.world.post(self.target, path, json.dumps(body).encode(), TOKEN_S)
         try:
-            found = json.loads(data)
+            found = outside.parse(data)
         except ValueError:
             found = None
         return status, found if isinstance(found, dict) else {}
@@ -127,9 +130,11 @@ def samples(text: str, names: Sequence[str]) -> List[float]:
     for name, value in _SAMPLE.findall(text):
         if name in names:
             try:
-                found.append(float(value))
+                number = float(value)
             except ValueError:
                 continue
+            if math.isfinite(number):
+                found.append(number)
     return found
 
 
@@ -145,7 +150,7 @@ def logged(lines: Sequence[str]) -> Optional[bool]:
 
 def _models(body: bytes) -> List[str]:
     try:
-        return [str(one["id"]) for one in json.loads(body)["data"]]
+        return [str(one["id"]) for one in outside.parse(body)["data"]]
     except (ValueError, KeyError, TypeError):
         return []
 

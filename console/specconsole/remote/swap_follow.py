@@ -6,10 +6,10 @@ Out, one JSON object a line: {"record": event}, {"now": how it stands this secon
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any, Dict, List, Optional
 
+from specconsole.remote import outside
 from specconsole.remote.swap_begin import KIND
 from specconsole.remote.swap_post import known
 from specconsole.remote.swap_record import PATH, RUN, read, stories
@@ -32,7 +32,7 @@ def follow(arguments: Dict[str, Any], world: World) -> int:
     """As `main`, in a world."""
     if arguments.get("latest"):
         return _latest(PATH, int(arguments["latest"]), world)
-    return _follow(PATH, str(arguments["id"]), int(arguments.get("first") or 0), world)
+    return _follow(PATH, outside.name(arguments["id"]), int(arguments.get("first") or 0), world)
 
 
 def _latest(path: str, count: int, world: World) -> int:
@@ -92,5 +92,5 @@ def _moment(ident: str, before: str, world: World) -> str:
     except OSError:
         return before
     if text != before and text.strip():
-        world.tell(now=json.loads(text))
+        world.tell(now=outside.parse(text))
     return text

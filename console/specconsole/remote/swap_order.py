@@ -6,6 +6,7 @@ import json
 import os
 from typing import Any, Dict
 
+from specconsole.remote import outside
 from specconsole.remote.swap_ground import GROUND, Ground
 from specconsole.remote.swap_record import RUN, read
 
@@ -17,7 +18,7 @@ def main(arguments: Dict[str, Any]) -> int:
 
 def order(arguments: Dict[str, Any], ground: Ground) -> int:
     """As `main`, on a ground."""
-    folder = os.path.join(RUN, os.path.basename(str(arguments["id"])))
+    folder = os.path.join(RUN, outside.name(arguments["id"]))
     ground.tell(given=give(folder, arguments["order"], ground))
     return 0
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, List
 
-from specconsole.remote import swap_rule
+from specconsole.remote import outside, swap_rule
 from specconsole.remote.swap_ground import Ground
 from specconsole.remote.swap_record import PATH, RUN, Event, Record, Story, fold, read
 from specconsole.remote.swap_run import command
@@ -27,7 +27,7 @@ def main(arguments: Dict[str, Any]) -> int:
 
 def settle(arguments: Dict[str, Any], world: World) -> int:
     """As `main`, in a world."""
-    ident = str(arguments["id"])
+    ident = outside.name(arguments["id"])
     folder, path = os.path.join(RUN, ident), PATH
     mirror = os.path.join(folder, "record")
     found = known(ident, path, mirror, world)

@@ -72,7 +72,7 @@ def look(pid: int, proc: str = "/proc") -> Optional[Process]:
 
 def pids(proc: str = "/proc") -> List[int]:
     """All processes that are visible."""
-    return [int(name) for name in os.listdir(proc) if name.isdigit()]
+    return [int(name) for name in os.listdir(proc) if name.isdecimal()]
 
 
 def of_cgroup(cgroup: str, proc: str = "/proc", root: str = "") -> List[Process]:

@@ -21,6 +21,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
+from specconsole.remote import outside
 from specconsole.remote.secret import mask
 from specconsole.remote.swap_ground import GROUND, Ground
 
@@ -87,7 +88,7 @@ def events(lines: Iterable[bytes]) -> List[Event]:
     found = []
     for line in lines:
         try:
-            event = json.loads(line)
+            event = outside.parse(line)
         except ValueError:
             continue
         if isinstance(event, dict) and event.get("v") == VERSION and isinstance(event.get("id"), str):

@@ -10,6 +10,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
+from specconsole.remote import outside
 from specconsole.remote.swap_engine import Engine
 from specconsole.remote.swap_judge import Entry
 from specconsole.remote.swap_process import Process
@@ -186,7 +187,7 @@ class Run:
         self._orders += len(whole)
         for line in whole.splitlines():
             try:
-                order = json.loads(line)
+                order = outside.parse(line)
             except ValueError:
                 continue
             if order.get("order") == "cancel":

@@ -6,12 +6,13 @@ login session and a transient unit for each call, and the runner asks twice a se
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import subprocess
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
+from specconsole.remote import outside
 from specconsole.remote.child import environment
 
 ASK_S = 15.0
@@ -141,7 +142,7 @@ def _state(said: Dict[str, str]) -> State:
 
 
 def _number(text: Optional[str]) -> Optional[int]:
-    return int(text) if text and text.lstrip("-").isdigit() else None
+    return int(text) if text and re.match(r"-?[0-9]{1,20}$", text) else None
 
 
 class Systemd:
@@ -204,7 +205,7 @@ class Systemd:
 
 def _messages(line: str) -> List[str]:
     try:
-        said = json.loads(line).get("MESSAGE")
+        said = outside.parse(line).get("MESSAGE")
     except ValueError:
         return []
     if isinstance(said, list):  # bytes, where the text has escapes or carriage returns

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from specconsole.errors import CommandFailed, DeadlineExceeded
 from specconsole.host.base import Host, HostFacts, Rights
 from specconsole.service.systemd import Manager, user_manager
+from specconsole.text import whole_number
 
 _USER_MANAGER = re.compile(r"user@(\d+)\.service\Z")
 
@@ -44,8 +45,11 @@ async def accounts(host: Host, names: Iterable[str]) -> dict[str, Account]:
     found: dict[str, Account] = {}
     for line in done.text.splitlines():
         fields = line.split(":")
-        if len(fields) >= 7 and fields[2].isdigit() and fields[3].isdigit():
-            account = Account(fields[0], int(fields[2]), int(fields[3]), fields[5], fields[6])
+        if len(fields) < 7:
+            continue
+        uid, gid = whole_number(fields[2]), whole_number(fields[3])
+        if uid is not None and gid is not None:
+            account = Account(fields[0], uid, gid, fields[5], fields[6])
             found |= {account.name: account, str(account.uid): account}
     return found
 

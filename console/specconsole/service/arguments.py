@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from specconsole.remote import outside
 from specconsole.service.shellword import UNKNOWN
 from specconsole.service.unit import Speculation
 from specconsole.service.yaml import parse as parse_yaml
+from specconsole.text import whole_number
 
 _SHORT = {"-tp": "tensor-parallel-size", "-pp": "pipeline-parallel-size", "-dp": "data-parallel-size"}
 _SHORT |= {"-asc": "api-server-count", "-sc": "speculative-config"}
@@ -47,7 +49,7 @@ class Arguments:
     def number(self, name: str) -> int | None:
         """Its value as a whole number; None when it is none."""
         text = self.text(name) or ""
-        return int(text) if text.lstrip("-").isdigit() else None
+        return whole_number(text)
 
     def switch(self, name: str) -> bool:
         """A switch is on: given without a value, or with a true one."""
@@ -94,7 +96,7 @@ def _long(name: str) -> str:
 
 def _take(rest: list[str], most: int) -> list[str]:
     taken: list[str] = []
-    while rest and len(taken) < most and not (rest[0].startswith("-") and not rest[0].lstrip("-")[:1].isdigit()):
+    while rest and len(taken) < most and not (rest[0].startswith("-") and not rest[0].lstrip("-")[:1].isdecimal()):
         taken.append(rest.pop(0))
     return taken
 
@@ -177,7 +179,7 @@ def _modern(arguments: Arguments) -> tuple[dict[str, Any], list[str]]:
 def _json(text: str | None) -> dict[str, Any] | None:
     """The JSON of --speculative-config; {} where it says none, None where it cannot be read."""
     try:
-        loaded = json.loads(text or "?")
+        loaded = outside.parse(text or "?")
     except ValueError:
         return None
     return loaded if isinstance(loaded, dict) else {} if loaded is None else None
@@ -193,7 +195,7 @@ def _speculation(config: Mapping[str, Any], written: str) -> Speculation:
     tokens = str(config.get("num_speculative_tokens", ""))
     return Speculation(
         "unknown" if UNKNOWN in method else method,
-        int(tokens) if tokens.isdigit() else None,
+        whole_number(tokens),
         None if model in ("ngram", "[ngram]") else model,
         written,
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from specconsole.text import whole_number
+
 PROGRAMS = ("docker", "podman", "nerdctl")
 
 _SWITCHES = (
@@ -110,8 +112,9 @@ def _apply(container: Container, name: str, value: str) -> None:
 
 def _within(outside: str, inside: str, port: int) -> int | None:
     """The host's port for a container's, where both may be ranges; None when it is not in there, or chosen at random."""
-    first, _, last = inside.partition("-")
-    if not first.isdigit() or not int(first) <= port <= int(last or first):
+    low, _, high = inside.partition("-")
+    first, last = whole_number(low), whole_number(high or low)
+    if first is None or last is None or not first <= port <= last:
         return None
-    start = outside.partition("-")[0]
-    return int(start) + port - int(first) if start.isdigit() else None
+    start = whole_number(outside.partition("-")[0])
+    return None if start is None else start + port - first

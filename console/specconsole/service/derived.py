@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from specconsole.remote import outside
 from specconsole.service import placing, unitfile
 from specconsole.service.placing import Edit, Surroundings, Unplaced
 from specconsole.service.unitfile import Entry
@@ -231,7 +232,7 @@ def mark_of(text: str) -> Mark | None:
     """What a unit's text says of its making; None: it was not derived."""
     found = _MARK.search(text)
     try:
-        said = json.loads(found[1]) if found else None
+        said = outside.parse(found[1]) if found else None
     except ValueError:
         return None
     if found is None or not isinstance(said, dict) or not isinstance(said.get("settings"), dict):

@@ -56,7 +56,7 @@ def options(argv: Sequence[str]) -> list[tuple[str, ...]]:
     """
     groups: list[list[str]] = []
     for word in argv:
-        if word.startswith("-") and not word[1:].replace(".", "", 1).isdigit():
+        if word.startswith("-") and not word[1:].replace(".", "", 1).isdecimal():
             name, equals, value = word.partition("=")
             groups.append([name, value] if equals and word.startswith("--") else [word])
         elif groups and groups[-1][0].startswith("-"):

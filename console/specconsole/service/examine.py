@@ -26,7 +26,7 @@ from specconsole.service.lint import Linted
 from specconsole.service.swap import Known, latest
 from specconsole.service.unit import Unit
 from specconsole.stream import within
-from specconsole.text import one_line
+from specconsole.text import one_line, whole_number
 
 GPU_DEADLINE_S = 20.0
 """A driver that nobody holds takes up to ten seconds to load."""
@@ -196,8 +196,11 @@ async def _mounts(host: Host) -> tuple[Mount, ...]:
     found = []
     for path, line in zip(MOUNTS, done.text.splitlines()[1:], strict=False):
         words = line.split()
-        if len(words) >= 6 and words[1].isdigit() and words[3].isdigit():
-            found.append(Mount(path, words[0], int(words[1]) * 1024, int(words[3]) * 1024))
+        if len(words) < 6:
+            continue
+        size, free = whole_number(words[1]), whole_number(words[3])
+        if size is not None and free is not None:
+            found.append(Mount(path, words[0], size * 1024, free * 1024))
     if not found:
         done.check()
         raise CommandFailed("df names no file system.")

@@ -13,7 +13,7 @@ from specconsole.service.method import Facts
 from specconsole.service.release import has, told
 from specconsole.service.systemd import Block
 from specconsole.service.unit import Role, Unit
-from specconsole.text import bytes_binary, duration
+from specconsole.text import bytes_binary, duration, whole_number
 
 SETTINGS = (
     *("Type", "NotifyAccess", "TimeoutStartUSec", "TimeoutStopUSec", "KillMode", "Restart", "RestartUSec"),
@@ -251,7 +251,7 @@ def _memlock(subject: Subject) -> Iterator[Finding]:
     if text in ("", "infinity", "18446744073709551615") or subject.unit.serving.image is not None:
         return
     several = subject.unit.serving.tensor_parallel * subject.unit.serving.pipeline_parallel > 1
-    amount = bytes_binary(int(text)) if text.isdigit() else text
+    amount = text if (count := whole_number(text)) is None else bytes_binary(count)
     sentence = f"Only {amount} of memory may be locked: buffers that GPUs or the network reach directly need more."
     remedy = "[Service]\nLimitMEMLOCK=infinity\n"
     source = "systemd.exec(5); NCCL and RDMA pin host memory"
@@ -275,7 +275,7 @@ def _ready_timeout(subject: Subject) -> Iterator[Finding]:
     follows = has(known.version, "0.16.0") is not False
     servers = asked if asked is not None else engines if follows else 1
     text = known.environment.get(READY, "")
-    given = float(text) if text.replace(".", "", 1).isdigit() else READY_S
+    given = float(text) if len(text) < 19 and text.replace(".", "", 1).isdecimal() else READY_S
     longest = subject.longest_load_s
     if servers < 2 or (text and (longest is None or given > longest)):
         return

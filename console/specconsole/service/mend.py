@@ -13,6 +13,7 @@ from typing import Any
 from specconsole.errors import CommandFailed, NotPermitted
 from specconsole.host.base import Host, Program
 from specconsole.host.errand import told
+from specconsole.remote import outside
 from specconsole.service import account, files, unitfile
 from specconsole.service.finding import Finding
 from specconsole.service.lint import Subject
@@ -101,7 +102,7 @@ def body(text: str) -> str | None:
     found = _MARK.search(text)
     rest = text[found.end() :] if found else ""
     try:
-        said = json.loads(found[1]) if found else {}
+        said = outside.parse(found[1]) if found else {}
     except ValueError:
         return None
     return rest if isinstance(said, dict) and said.get("text") == _digest(rest) else None

@@ -13,6 +13,7 @@ from specconsole.service.finding import Finding
 from specconsole.service.launch import Files, Launch
 from specconsole.service.method_table import METHODS
 from specconsole.service.shellword import UNKNOWN
+from specconsole.text import whole_number
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,8 @@ def spec_of(given: Arguments, drafter: Checkpoint | None = None) -> Spec | None:
     written, model, k = config.get("method"), config.get("model"), config.get("num_speculative_tokens")
     written = written if isinstance(written, str) else ""
     model = model if isinstance(model, str) and model and UNKNOWN not in model else None
-    if isinstance(k, str) and k.isdigit():
-        k = int(k)
+    if isinstance(k, str):
+        k = whole_number(k)
     k = k if isinstance(k, int) and not isinstance(k, bool) else None
     method = "" if UNKNOWN in written else _inferred(written, model, drafter)
     return Spec(config, method, "" if UNKNOWN in written else written, None if method.startswith("ngram") else model, k)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from specconsole.remote import outside
 from specconsole.service.finding import OURS, Finding, Severity
 from specconsole.service.method_table import (
     CONFIG_SINCE,
@@ -97,7 +98,7 @@ def _json(known: Facts, _: Spec) -> Iterator[Finding]:
     if text is None:
         return
     try:
-        good = isinstance(json.loads(text), dict) or json.loads(text) is None
+        good = isinstance(outside.parse(text), dict) or outside.parse(text) is None
     except ValueError:
         good = False
     if not good:

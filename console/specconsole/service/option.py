@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from specconsole.errors import UsageError
+from specconsole.remote import outside
 from specconsole.service.method_table import CONFIG_SINCE
 from specconsole.service.release import has
 
@@ -96,6 +97,6 @@ def setting(text: str) -> tuple[str, Any]:
     if not equals or not key:
         raise UsageError(f"{text!r} is no KEY=VALUE.", hint="For example: --set num_speculative_tokens=5")
     try:
-        return key, json.loads(value)
+        return key, outside.parse(value)
     except ValueError:
         return key, value

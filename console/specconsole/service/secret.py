@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from specconsole.engine.key import ApiKey
+from specconsole.engine.key import ApiKey, sendable
 from specconsole.errors import CommandFailed, ConfigError, DeadlineExceeded
 from specconsole.host.base import Host
 from specconsole.profile import KeySource, Profile
@@ -119,4 +119,4 @@ def _key(
     if found is None:
         return None
     value = command.key_of(found, arguments.parse(found.arguments, known.read))
-    return ApiKey(value, source) if value else None
+    return ApiKey(value, source) if value and sendable(value) else None

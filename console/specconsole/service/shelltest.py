@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from specconsole.service.shellword import UNKNOWN
+from specconsole.text import whole_number
 
 _NUMERIC = {
     "-eq": lambda a, b: a == b,
@@ -52,5 +53,6 @@ def _test(operands: Sequence[str], variables: Mapping[str, str], *, pattern: boo
         case [left, "!=", right]:
             return not fnmatchcase(left, right) if pattern else left != right
         case [left, operator, right] if operator in _NUMERIC:
-            return _NUMERIC[operator](int(left), int(right)) if left.isdigit() and right.isdigit() else None
+            one, other = whole_number(left), whole_number(right)
+            return None if one is None or other is None else _NUMERIC[operator](one, other)
     return None

@@ -164,7 +164,7 @@ class Words:
     def _special(self, name: str) -> list[str]:
         if name in "@*":
             return list(self.arguments)
-        if name.isdigit() and name != "0":
+        if name.isdecimal() and name != "0" and len(name) < 6:
             return [self.arguments[int(name) - 1] if int(name) <= len(self.arguments) else ""]
         return [UNKNOWN]
 
@@ -175,12 +175,12 @@ class Words:
             return list(self.arguments)
         if default := _DEFAULT.match(inside):
             return [self._defaulted(*default.groups())]
-        if inside.isdigit():
+        if inside.isdecimal():
             return self._special(inside)
         return [self._value(inside) if _NAME.fullmatch(inside) else UNKNOWN]
 
     def _defaulted(self, name: str, operator: str, word: str) -> str:
-        value = self._special(name)[0] if name.isdigit() else self.variables.get(name)
+        value = self._special(name)[0] if name.isdecimal() else self.variables.get(name)
         is_set = value is not None and (value != "" or ":" not in operator)
         if operator.endswith("+"):
             return self._text(word) if is_set else ""

@@ -6,13 +6,13 @@ tell, and where the two disagree (a file that changed since it was loaded, a spe
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from specconsole.errors import CommandFailed, DeadlineExceeded
 from specconsole.host.base import Host, HostFacts
+from specconsole.remote import outside
 from specconsole.service import environment, files, quoting, systemd, unitfile
 from specconsole.service.account import ROOT, Account, accounts
 from specconsole.service.quoting import Command
@@ -154,7 +154,7 @@ def _checked(draft: _Draft) -> list[Command]:
 async def _from_bus(host: Host, draft: _Draft) -> list[Command]:
     try:
         done = await host.run(systemd.exact_argv(draft.manager, draft.name))
-        return [Command((entry[0], *entry[1][1:])) for entry in json.loads(done.text)["data"]]
+        return [Command((entry[0], *entry[1][1:])) for entry in outside.parse(done.text)["data"]]
     except (CommandFailed, DeadlineExceeded, ValueError, LookupError, TypeError):
         return []
 

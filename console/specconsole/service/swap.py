@@ -18,9 +18,10 @@ from specconsole.errors import CommandFailed, HostError, LinkLost, NotPermitted,
 from specconsole.history.entry import Swap
 from specconsole.host.base import Host, Program
 from specconsole.host.errand import told
+from specconsole.host.said import readable
 from specconsole.host.telling import followed
 from specconsole.load.diagnosis import Diagnosis
-from specconsole.remote import swap_rule
+from specconsole.remote import outside, swap_rule
 from specconsole.remote.swap_record import Event, Step, Story, fold, stories
 from specconsole.service.autopsy import why_failed
 from specconsole.service.plan import Plan
@@ -106,8 +107,9 @@ async def follow(host: Host, ident: str, clock: Clock) -> AsyncGenerator[SwapVie
     async with aclosing(followed(host, program, lambda: view.over, clock, "swaps")) as batches:
         async for lines in batches:
             view = replace(view, linked=lines is not None)
-            for line in lines or ():
-                view = take(view, json.loads(line))
+            with readable(host.name):
+                for line in lines or ():
+                    view = take(view, outside.parse(line))
             if view.over:
                 view = replace(view, diagnosis=await why_failed(host, view.story, clock))
             yield view

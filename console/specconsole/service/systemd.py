@@ -31,6 +31,7 @@ LOADED_AT = "UnitsLoadTimestampMonotonic"
 _UNSET = ("", "[not set]", "infinity", "18446744073709551615", "[n/a]")
 _ENDS = {"1": "exited", "2": "killed", "3": "dumped"}
 _EXEC = re.compile(r"\{ path=(?P<path>.*?) ; argv\[\]=(?P<argv>.*) ; ignore_errors=\w+ ; start_time=")
+_NUMBER = re.compile(r"-?[0-9]{1,20}")
 _ESCAPED = re.compile(r"[^A-Za-z0-9]")
 
 Block = dict[str, list[str]]
@@ -115,7 +116,7 @@ def _systemctl(manager: Manager, *words: str) -> list[str]:
 def bus_label(name: str) -> str:
     """A unit's name as a D-Bus path has it: all but letters and digits, and a digit in front, as _XX."""
     escaped = _ESCAPED.sub(lambda found: "".join(f"_{byte:02x}" for byte in found[0].encode()), name)
-    return f"_{ord(escaped[0]):02x}{escaped[1:]}" if escaped[:1].isdigit() else escaped
+    return f"_{ord(escaped[0]):02x}{escaped[1:]}" if escaped[:1].isdecimal() else escaped
 
 
 def names(text: str) -> list[str]:
@@ -154,7 +155,7 @@ def last(block: Block, key: str) -> str:
 def number(block: Block, key: str) -> int | None:
     """A property as a whole number; None for each of systemd's ways to say unset."""
     value = last(block, key)
-    return None if value in _UNSET or not value.lstrip("-").isdigit() else int(value)
+    return int(value) if value not in _UNSET and _NUMBER.fullmatch(value) else None
 
 
 def shown_argv(block: Block) -> list[str]:
@@ -170,13 +171,13 @@ def shown_path(block: Block) -> list[str]:
 def jobs(text: str) -> dict[str, str]:
     """Kind of job by unit."""
     rows = (line.split() for line in text.splitlines())
-    return {row[1]: row[2] for row in rows if len(row) == 4 and row[0].isdigit()}
+    return {row[1]: row[2] for row in rows if len(row) == 4 and row[0].isdecimal()}
 
 
 def uptime(text: str) -> float | None:
     """Seconds since boot, from /proc/uptime."""
     first = text.partition(" ")[0]
-    return float(first) if first.replace(".", "", 1).isdigit() else None
+    return float(first) if re.fullmatch(r"[0-9]{1,12}(?:\.[0-9]{1,9})?", first) else None
 
 
 def state(block: Block, mono: float | None, job: str = "") -> UnitState:

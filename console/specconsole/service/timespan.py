@@ -7,7 +7,7 @@ import re
 
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _UNITS |= {"month": 2629800.0, "y": 31557600.0}
-_PART = re.compile(r"([\d.]+)(us|ms|s|min|h|d|w|month|y)\Z")
+_PART = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)(us|ms|s|min|h|d|w|month|y)\Z")
 
 
 def seconds(text: str) -> float | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 
 from specconsole.errors import CommandFailed, DeadlineExceeded
 from specconsole.host.base import Host
+from specconsole.remote import outside
 from specconsole.service import files
 from specconsole.service.launch import Launch
 from specconsole.service.shellword import UNKNOWN
@@ -67,7 +67,7 @@ async def _label(host: Host, program: str, image: str) -> str | None:
         return None
     try:
         done = await host.run([program, "image", "inspect", "--format", "{{json .Config.Labels}}", image])
-        labels = json.loads(done.check().text)
+        labels = outside.parse(done.check().text)
     except (CommandFailed, DeadlineExceeded, ValueError):
         return None
     said = labels.items() if isinstance(labels, dict) else ()

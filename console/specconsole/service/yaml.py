@@ -5,9 +5,10 @@ A whole YAML reader would be another dependency for a file of ten lines; what is
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
+
+from specconsole.remote import outside
 
 _ENTRY = re.compile(r"(?P<indent> *)(?P<key>[A-Za-z_][\w.-]*) *:(?: +(?P<value>.*))?\Z")
 _ITEM = re.compile(r" *- +(?P<value>.*)\Z")
@@ -52,7 +53,7 @@ def _scalar(text: str) -> Any:
         return inside.replace('\\"', '"').replace("\\\\", "\\") if text[0] == '"' else inside.replace("''", "'")
     if text[:1] in ("[", "{"):
         try:
-            return json.loads(text)
+            return outside.parse(text)
         except ValueError:
             return _flow(text)
     return _WORDS.get(text.lower(), text)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from specconsole.errors import CommandFailed, DeadlineExceeded
 from specconsole.host.base import Host
+from specconsole.remote import outside
 from specconsole.service.unit import Role, Unit
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class HostDerives:
         ]
         for offer in await self._drafters(baseline):
             label = self._free(offer.method)
-            self._offered[label] = json.loads(offer.config)
+            self._offered[label] = outside.parse(offer.config)
             fits = "fits by size and vocabulary" if offer.fits else "whether it fits is not known"
             found.append((label, f"{offer.place or 'the layers of the model itself'}: {fits}"))
         return found

@@ -9,6 +9,8 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from specconsole import paths
+from specconsole.logs.redact import mask
+from specconsole.text import clean, one_line, strip_escapes
 
 FILE = "specconsole.log"
 _BYTES = 1024 * 1024
@@ -22,6 +24,13 @@ class _Private(RotatingFileHandler):
         return TextIOWrapper(BufferedWriter(FileIO(descriptor, "a")), encoding=self.encoding)
 
 
+class _Masked(logging.Formatter):
+    """The text of a fault without secrets and without what a terminal obeys: it is read with `cat`, and sent to others."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return mask(clean(super().format(record)))
+
+
 class FaultLog:
     """Where faults go; without a folder they are only told."""
 
@@ -33,7 +42,7 @@ class FaultLog:
         try:
             paths.private_dir(folder)
             handler = _Private(folder / FILE, maxBytes=_BYTES, backupCount=2, encoding="utf-8", delay=True)
-            handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+            handler.setFormatter(_Masked("%(asctime)s %(message)s"))
             self._logger.addHandler(handler)
         except OSError:
             self.path = None
@@ -47,7 +56,7 @@ class FaultLog:
                 where = f" The traceback is in {self.path}."
             except OSError:
                 where = ""
-        return f"{what}: {type(error).__name__}: {error}.{where}"
+        return f"{what}: {type(error).__name__}: {one_line(mask(strip_escapes(str(error))), 500)}.{where}"
 
     def close(self) -> None:
         """Close the file."""

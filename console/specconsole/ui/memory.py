@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from specconsole import paths
+from specconsole.remote import outside
 
 FILE = "screen.json"
 
@@ -15,7 +16,7 @@ def load(folder: Path | None) -> dict[str, str]:
     if folder is None:
         return {}
     try:
-        found = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        found = outside.parse((folder / FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return {k: v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}

@@ -103,7 +103,7 @@ def load(name: str, file: Traversable) -> Theme:
     """
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"Theme {file} cannot be read: {error}.") from error
     return build(name, table, str(file))
 

@@ -161,7 +161,7 @@ async def lying(host: Host, *, running: bool) -> Carried:
 
 def specs_of(args: argparse.Namespace, said: Profile | None = None) -> tuple[BenchSpec, ...]:
     """What is asked of the server, cell by cell: by the arguments, else by the profile. Raises UsageError."""
-    if args.warmup != "auto" and not args.warmup.isdigit():
+    if args.warmup != "auto" and not args.warmup.isdecimal():
         raise UsageError(f"--warmup {args.warmup}: give auto or a number of rounds.")
     if args.sample is not None and args.sample < 1:
         raise UsageError(f"--sample {args.sample}: give 1 or more.")

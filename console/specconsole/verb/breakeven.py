@@ -137,7 +137,7 @@ def seconds(words: str) -> float:
 def experts_of(words: str) -> tuple[int, int]:
     """ "384/8" as numbers. Raises UsageError."""
     total, _, active = words.partition("/")
-    if not (total.isdigit() and active.isdigit() and 0 < int(active) <= int(total)):
+    if not (total.isdecimal() and active.isdecimal() and 0 < int(active) <= int(total)):
         raise UsageError(f"{words} is no number of experts.", hint="Give experts of a layer / active ones: 384/8.")
     return int(total), int(active)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from specconsole.bench.kept import kept_run, loads_of
 from specconsole.bench.run import BenchRun
 from specconsole.errors import UsageError
 from specconsole.history.memory import Memory
+from specconsole.remote import outside
 from specconsole.verb import output
 from specconsole.verb.bench import show
 from specconsole.verb.session import drive
@@ -143,7 +143,7 @@ async def read(name: str, memory: Memory) -> tuple[BenchRun, ...]:
         UsageError: there is none, or it is no run.
         HistoryUnavailable: the history cannot be read.
     """
-    if name.isdigit():
+    if name.isdecimal():
         return (await kept_run(int(name), memory),)
     return from_file(name)
 
@@ -157,7 +157,7 @@ def from_file(name: str) -> tuple[BenchRun, ...]:
             run if run.identity.unit else replace(run, identity=replace(run.identity, unit=unit)) for run in found
         )
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        value = outside.parse(text)
+    except ValueError as error:
         raise UsageError(f"{name} is no JSON.", f"{error}.", foreign.KNOWN) from error
     return (BenchRun.from_json(value if isinstance(value, dict) else {}),)

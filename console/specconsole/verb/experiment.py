@@ -15,6 +15,7 @@ from specconsole import resources
 from specconsole.errors import NotPermitted, NotRunning, SpecConsoleError, UsageError
 from specconsole.history.memory import Memory
 from specconsole.host.base import Host
+from specconsole.remote import outside
 from specconsole.text import clean, one_line, reason
 from specconsole.verb import output
 from specconsole.verb.link import say, telling_of_the_link
@@ -288,7 +289,7 @@ def _read(name: str) -> Experiment:
     from specconsole.experiment.fetch import Experiment
 
     try:
-        value = json.loads(Path(name).read_text(encoding="utf-8"))
+        value = outside.parse(Path(name).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"{name} is no experiment.json: {reason(error)}.") from error
     return Experiment.from_json(value if isinstance(value, dict) else {})

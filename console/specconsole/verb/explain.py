@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
 
     report = explain(_opened(args.files))
     if args.json:
-        output.write(json.dumps(document(report), indent=2, ensure_ascii=False) + "\n")
+        output.write_json(document(report))
     else:
         output.write_text("\n".join(lines(report)))
     return 0 if any(file.kind not in ("unknown", "empty") for file in report.files) else 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import PurePath
 
-from specconsole.text import clean, one_line
+from specconsole.text import CONTROLS, clean, one_line
 
 SCHEMA = 1
 """The version of every JSON document that a verb writes; it changes when a key changes its meaning or goes."""
@@ -46,12 +47,21 @@ def document(value: object) -> dict[str, object]:
 
 def write_json(value: object) -> None:
     """Write one indented JSON document."""
-    write(json.dumps(document(value), indent=2, ensure_ascii=False) + "\n")
+    write(_harmless(json.dumps(document(value), indent=2, ensure_ascii=False)) + "\n")
 
 
 def write_json_line(value: object) -> None:
     """Write one JSON document as a line of its own, at once: a reader behind a pipe sees it now."""
-    write(json.dumps(document(value), separators=(",", ":"), ensure_ascii=False) + "\n")
+    write(_harmless(json.dumps(document(value), separators=(",", ":"), ensure_ascii=False)) + "\n")
+
+
+def _harmless(text: str) -> str:
+    """Spell what a terminal obeys, or shows out of order, as JSON's own \\uXXXX; the document means the same."""
+    return text if text.isascii() and "\x7f" not in text else CONTROLS.sub(_spelt, text)
+
+
+def _spelt(found: re.Match[str]) -> str:
+    return found[0] if found[0] == "\n" else f"\\u{ord(found[0]):04x}"
 
 
 def write_text(text: str = "") -> None:

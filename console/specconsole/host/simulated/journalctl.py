@@ -82,7 +82,7 @@ def _first(journal: Journal, options: Options) -> int:
 def _lines(options: Options, implied: bool) -> int | None:
     given = options.values("-n", "--lines")
     if given:
-        return int(given[-1]) if given[-1].lstrip("+").isdigit() else None
+        return int(given[-1]) if given[-1].lstrip("+").isdecimal() else None
     return _IMPLIED if implied else None
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from specconsole.errors import UsageError
+from specconsole.remote import outside
 
 Values = Mapping[str, Any]
 
@@ -69,8 +69,8 @@ def _plain(key: str) -> str:
 
 def _object(content: bytes | None) -> Values:
     try:
-        value = json.loads(content or b"{}")
-    except (ValueError, RecursionError):
+        value = outside.parse(content or b"{}")
+    except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
 

@@ -91,4 +91,4 @@ def _first_pid(said: Iterable[Values]) -> int:
 
 
 def _whole(text: str | None) -> int:
-    return int(text) if text and text.isdigit() and len(text) < 10 else 0
+    return int(text) if text and text.isdecimal() and len(text) < 10 else 0

@@ -46,7 +46,7 @@ class Body:
 
     def pid(self, who: str) -> int:
         """The process of a name: api, engine, or a rank's number."""
-        return self._base + {"api": 0, "engine": 71}.get(who, 140) + (int(who) if who.isdigit() else 0)
+        return self._base + {"api": 0, "engine": 71}.get(who, 140) + (int(who) if who.isdecimal() else 0)
 
     # -- what it prints --
 
