@@ -67,8 +67,7 @@ def name_of(folder: str) -> str:
 
 def load(path: str, largest: int) -> Any:
     """A JSON file; raises OSError, ValueError, also for one that is too large."""
-    with open(path, "rb") as file:
-        data = file.read(largest + 1)
+    data = outside.regular(path, largest + 1)
     if len(data) > largest:
         raise ValueError("larger than %d bytes" % largest)
     return outside.parse(data.decode("utf-8", "replace"))
@@ -167,10 +166,10 @@ def tensors(folder: str) -> Optional[List[str]]:
     except (OSError, ValueError, KeyError, TypeError):
         pass
     try:
-        with open(os.path.join(folder, "model.safetensors"), "rb") as file:
-            (length,) = struct.unpack("<Q", file.read(8))
-            return list(outside.parse(file.read(length))) if length <= LARGEST_INDEX else None
-    except (OSError, ValueError, struct.error):
+        path = os.path.join(folder, "model.safetensors")
+        (length,) = struct.unpack("<Q", outside.regular(path, 8))
+        return list(outside.parse(outside.regular(path, 8 + length)[8:])) if length <= LARGEST_INDEX else None
+    except (OSError, ValueError, TypeError, struct.error):
         return None
 
 

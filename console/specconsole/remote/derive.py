@@ -75,7 +75,7 @@ def remove(arguments: Dict[str, Any], _: bytes, call: Call) -> Dict[str, Any]:
     os.unlink(path)
     owned.sync(os.path.dirname(path))
     if shown.get("ActiveState") == "failed":
-        call("systemctl", "reset-failed", name)
+        call("systemctl", "reset-failed", "--", name)
     return {"removed": path, "shown": owned.reloaded(call, name, SHOWN), "left": shown.get("DropInPaths") or ""}
 
 

@@ -14,7 +14,7 @@ import sys
 import time
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from specconsole.remote import checkpoint
+from specconsole.remote import checkpoint, outside
 
 MOST = 5000
 SECONDS = 8.0
@@ -68,11 +68,11 @@ def snapshot(repository: str) -> Optional[str]:
     """The folder of a cached repository's main revision, or of its only one."""
     folder = os.path.join(repository, "snapshots")
     try:
-        with open(os.path.join(repository, "refs", "main")) as file:
-            main_ = os.path.join(folder, file.read(100).strip())
+        named = outside.regular(os.path.join(repository, "refs", "main"), 100).decode("ascii", "replace").strip()
+        main_ = os.path.join(folder, outside.name(named))
         if os.path.isdir(main_):
             return main_
-    except OSError:
+    except (OSError, ValueError):
         pass
     try:
         names = os.listdir(folder)

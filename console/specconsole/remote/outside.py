@@ -1,4 +1,4 @@
-"""JSON and names from outside, read so that no text ends the reader or leads elsewhere; Python 3.8, standard library.
+"""JSON, names and files from outside, read so that no text ends the reader or leads elsewhere; Python 3.8, standard library.
 
 `json.loads` raises RecursionError, which is no ValueError, for a few kilobytes of brackets; what it still takes at 900
 levels ends the next function that walks through the value. Before 3.11 a long row of digits took it minutes.
@@ -6,8 +6,11 @@ levels ends the next function that walks through the value. Before 3.11 a long r
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
+import stat
 import sys
 from typing import Any, Dict, List, Union
 
@@ -36,6 +39,21 @@ def name(text: object) -> str:
     return str(text)
 
 
+def regular(path: str, limit: int) -> bytes:
+    """The beginning of a file that others chose. Raises OSError, also where a read could wait for ever (a FIFO)."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        data = more = os.read(handle, limit)
+        while more and len(data) < limit:
+            more = os.read(handle, limit - len(data))
+            data += more
+        return data
+    finally:
+        os.close(handle)
+
+
 def _opened(text: Union[str, bytes]) -> int:
     """The most levels that it can have, told in no time."""
     if isinstance(text, str):
@@ -46,7 +64,7 @@ def _opened(text: Union[str, bytes]) -> int:
 def is_deep(value: Any) -> bool:
     """Tell whether lists and objects lie more than `DEEPEST` within each other, without walking down by recursion."""
     level: List[Any] = [value]
-    for _ in range(DEEPEST + 1):
+    for _ in range(DEEPEST):
         inner: List[Any] = []
         for one in level:
             if isinstance(one, dict):

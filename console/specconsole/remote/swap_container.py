@@ -7,8 +7,10 @@ container the unit's own process has begun, and for that one's main process.
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
+from specconsole.remote import outside
 from specconsole.remote.probe_proc import bytes_of, text_of
 from specconsole.remote.probe_unit import cgroup_path
 from specconsole.remote.swap_process import Process, look, of_cgroup
@@ -16,6 +18,8 @@ from specconsole.remote.swap_unit import call
 
 ASK_S = 10.0
 PROGRAMS = ("docker", "podman", "nerdctl")
+_CONTAINER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,254}\Z")
+"""As the engines allow it; anything else in its place could be an option of theirs."""
 Call = Callable[[Sequence[str], float, Any], Tuple[int, str, str]]
 
 
@@ -30,8 +34,9 @@ def of_unit(own: Sequence[Process], run: Call = call) -> List[Process]:
     """The processes of the container that one of these processes runs; [] where none can be told."""
     for one in own:
         argv = _argv(one.pid)
-        # Behind an interpreter, too: podman's docker is a script.
-        program = next((word for word in argv[:3] if os.path.basename(word) in PROGRAMS), "")
+        # Behind an interpreter, too: podman's docker is a script. By its name alone: a process chooses the words of its
+        # own command, and what a path in them leads to may be anybody's, while we are root.
+        program = next((name for name in map(os.path.basename, argv[:3]) if name in PROGRAMS), "")
         if program and "run" in argv:
             ident = identity(argv)
             pid = main_pid(program, ident, run) if ident else None
@@ -43,11 +48,12 @@ def of_unit(own: Sequence[Process], run: Call = call) -> List[Process]:
 def identity(argv: Sequence[str]) -> Optional[str]:
     """The name or id of the container that a run command makes; None: it gives it neither a name nor a cidfile."""
     name, cidfile = option(argv, "--name"), option(argv, "--cidfile")
-    if name:
-        return name
-    if cidfile:
-        return (text_of(cidfile, 256) or "").strip() or None
-    return None
+    if not name and cidfile:
+        try:
+            name = outside.regular(cidfile, 256).decode("utf-8", "replace").strip()
+        except OSError:
+            return None
+    return name if name and _CONTAINER.match(name) else None
 
 
 def option(argv: Sequence[str], name: str) -> Optional[str]:
