@@ -16,8 +16,8 @@ from specconsole.verb.session import add_host_arguments, drive, open_host, profi
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.description = (
-        "Open the console on a host: its GPUs, vLLM units, engine and log, live. Nothing is installed there, and nothing"
-        " of ours stays there. Press ? on the screen for its keys, q to leave."
+        "Open the console on a host: its GPUs, vLLM units, engine and log, live. Nothing is installed there, and what only"
+        " reads ends with it; a swap or a benchmark that you began goes on. Press ? on the screen for its keys, q to leave."
     )
     add_host_arguments(parser, json=False)
     screen = parser.add_argument_group("screen")
