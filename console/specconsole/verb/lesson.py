@@ -132,7 +132,7 @@ LESSONS: Mapping[str, Lesson] = {
             ("specconsole compare 1 2 3 4", "A-B-B-A: two starts each, enough for a verdict"),
             ("specconsole compare base.json ngram.json --md", "files, as Markdown"),
         ),
-        {0: "compared", 5: "not comparable, or too little to tell", **USAGE},
+        {0: "compared; one start each gives no verdict", 5: "not comparable, or the starts leave it open", **USAGE},
     ),
     "experiment": Lesson(
         (
