@@ -100,6 +100,46 @@ async def test_a_swap_is_planned_confirmed_and_followed(ready: Scene) -> None:
         assert "roll back" not in shown(ready).splitlines()[-1]
 
 
+def long_one(last: str, size: int = 30) -> SwapView:
+    """A page longer than a small terminal: many notes, then the step that runs."""
+    notes = [note(f"entry {number} is left as it is") for number in range(size)]
+    return SwapView(story(step("clean"), *notes, step("clean", "done"), step("watch")), last, AT, lives=True)
+
+
+async def test_the_step_that_runs_stays_in_view_unless_one_reads_elsewhere(ready: Scene) -> None:
+    async with ready.app.run_test(size=(80, 24)) as pilot:
+        await select_baseline(ready, pilot)
+        await ready.press(pilot, "S", "y")
+        ready.feeds.put("swap", LOADING)
+        await appears(ready, pilot, "✔ preflight", "▶ stop")
+        ready.feeds.put("swap", long_one("1 of 96 shards"))
+        await appears(ready, pilot, "▶ watch", "1 of 96 shards")
+        ready.feeds.put("swap", long_one("2 of 96 shards", 34))
+        await appears(ready, pilot, "▶ watch", "2 of 96 shards")
+        await ready.press(pilot, "g")
+        ready.feeds.put("swap", long_one("3 of 96 shards", 34))
+        await ready.settle(pilot)
+        assert "entry 0 is left" in shown(ready)
+        assert "▶ watch" not in shown(ready)
+        await ready.press(pilot, "G")
+        ready.feeds.put("swap", long_one("4 of 96 shards", 50))
+        await appears(ready, pilot, "▶ watch", "4 of 96 shards")
+
+
+async def test_how_it_ended_comes_into_view(ready: Scene) -> None:
+    async with ready.app.run_test(size=(80, 24)) as pilot:
+        await select_baseline(ready, pilot)
+        await ready.press(pilot, "S", "y")
+        ready.feeds.put("swap", long_one("1 of 96 shards"))
+        await appears(ready, pilot, "▶ watch")
+        await pilot.resize_terminal(100, 20)
+        await appears(ready, pilot, "▶ watch")
+        end = {"event": "end", "outcome": "failed", "why": "neither unit serves", "advice": ["systemctl start x"]}
+        notes = [note(f"entry {number} is left as it is") for number in range(40)]
+        ready.feeds.put("swap", SwapView(story(step("clean"), *notes, end), over=True))
+        await appears(ready, pilot, "neither unit serves", "What to do:", "systemctl start x")
+
+
 @pytest.mark.parametrize("key", ["enter", "escape", "n", "q"])
 async def test_anything_but_y_changes_nothing(key: str, ready: Scene) -> None:
     async with ready.app.run_test(size=(100, 30)) as pilot:

@@ -71,6 +71,14 @@ def view_rows(view: SwapView, cells: int) -> list[Row]:
     return rows
 
 
+def current_rows(view: SwapView, cells: int) -> range:
+    """Which of these rows tell how it stands now: the last step's, or, once it is over, how it ended and what to do."""
+    sizes = [len(list(_step(step, view, cells))) for step in view.story.steps]
+    if view.story.outcome is not None:
+        return range(sum(sizes), len(view_rows(view, cells)))
+    return range(sum(sizes[:-1]), sum(sizes))
+
+
 def _diagnosed(diagnosis: Diagnosis, cells: int) -> Iterator[Row]:
     yield ((f" {diagnosis.title}", "title"),)
     yield from _said(diagnosis.sentence, cells, "text")

@@ -25,10 +25,29 @@ class Sheet(VerticalScroll, inherit_bindings=False):
     def __init__(self, *children: Widget, redraw: Callable[[], None]) -> None:
         super().__init__(*children, id="sheet")
         self._redraw = redraw
+        self._kept = range(0)
+        self._height = 0
 
     def on_resize(self, _event: events.Resize) -> None:
         """Have the page drawn for the new size."""
         self._redraw()
+
+    def keep(self, rows: range) -> None:
+        """Have these rows of the page in view once it is laid out, unless the last such ones are not: somebody reads elsewhere."""
+        height = self.scrollable_content_region.height
+        follows = not self._kept or self._sees(self._kept, max(height, self._height))
+        self._kept, self._height = rows, height
+        if rows and follows:
+            self.call_after_refresh(self._bring, rows)
+
+    def _sees(self, rows: range, height: int) -> bool:
+        return self.scroll_offset.y <= rows[-1] < self.scroll_offset.y + height
+
+    def _bring(self, rows: range) -> None:
+        """Scroll as little as it takes; of rows that are more than there is room for the last ones are shown."""
+        top, height = self.scroll_offset.y, self.scrollable_content_region.height
+        first = max(rows[0], rows[-1] + 1 - height)
+        self.scroll_to(y=min(max(top, rows[-1] + 1 - height), first), animate=False)
 
     def action_lines(self, by: int) -> None:
         """Move by lines."""
@@ -77,6 +96,7 @@ class SheetScreen(LiveScreen, inherit_bindings=False):
         drawn = self.query_one("#page", Rows)
         drawn.styles.height = max(len(rows), 1)
         drawn.show(rows)
+        self.sheet.keep(self.current(cells))
 
     def standing(self, cells: int) -> Row:
         """The row above the page."""
@@ -85,6 +105,10 @@ class SheetScreen(LiveScreen, inherit_bindings=False):
     def page(self, cells: int) -> Sequence[Row]:
         """The page, laid out for a width."""
         raise NotImplementedError
+
+    def current(self, cells: int) -> range:  # noqa: ARG002  laid out for that width
+        """Rows of the page that stay in view unless the operator looks elsewhere; none unless a subclass names some."""
+        return range(0)
 
     async def action_back(self) -> None:
         """Back to where this screen was opened."""

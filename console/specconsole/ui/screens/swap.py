@@ -11,7 +11,7 @@ from specconsole.service.swap import SwapView
 from specconsole.ui import keys
 from specconsole.ui.row import Row
 from specconsole.ui.screens.sheet import SheetScreen
-from specconsole.ui.swap_rows import standing_row, view_rows
+from specconsole.ui.swap_rows import current_rows, standing_row, view_rows
 
 
 class SwapScreen(SheetScreen, inherit_bindings=False):
@@ -33,3 +33,7 @@ class SwapScreen(SheetScreen, inherit_bindings=False):
     def page(self, cells: int) -> Sequence[Row]:
         """Its steps."""
         return view_rows(self.swap, cells) if self.swap is not None else ()
+
+    def current(self, cells: int) -> range:
+        """The step that runs, or how it ended: longer than a small terminal, the page is read from there."""
+        return current_rows(self.swap, cells) if self.swap is not None else range(0)
