@@ -20,18 +20,21 @@ from tests.lab.units import NGRAM as METHOD
 AS_OPS = "runuser -u ops -- env XDG_RUNTIME_DIR=/run/user/$(id -u ops) systemctl --user"
 DOCKER = """#!/usr/bin/python3 -u
 # Like docker's own program: what it runs is a child of a daemon in a cgroup of its own, and it passes signals on.
-import os, signal, subprocess, sys
-words = sys.argv[1:]
-name = words[words.index("--name") + 1] if "--name" in words else words[-1]
-state = "/run/container-" + name
+import json, os, signal, subprocess, sys
+words, folder = sys.argv[1:], "/run/containers"
+os.makedirs(folder, exist_ok=True)
+if words[0] == "ps":
+    print("\\n".join(name for name in os.listdir(folder)))
+    sys.exit(0)
 if words[0] == "inspect":
-    print(open(state).read())
+    print("\\n".join(open(os.path.join(folder, name)).read() for name in words[3:]))
     sys.exit(0)
 image = next(place for place, word in enumerate(words) if word.startswith("vllm/"))
+name = "stoic_pike%d" % os.getpid()
 scope = ["systemd-run", "--quiet", "--scope", "--unit=docker-" + name]
 child = subprocess.Popen([*scope, "/opt/vllm/bin/vllm", "serve", *words[image + 1:]])
-with open(state, "w") as file:
-    file.write(str(child.pid))
+with open(os.path.join(folder, name), "w") as file:
+    json.dump({"pid": child.pid, "image": words[image], "cmd": words[image + 1:]}, file)
 signal.signal(signal.SIGTERM, lambda *_: child.terminate())
 sys.exit(child.wait())
 """
@@ -69,8 +72,8 @@ async def test_units_of_a_user_s_manager(make_host: MakeHost, tmp_path: Path) ->
 
 
 @on_bookworm
-async def test_a_container_s_processes_are_the_unit_s(make_host: MakeHost, tmp_path: Path) -> None:
-    run = "/usr/bin/docker run --rm --network host --name vllm-box vllm/vllm-openai:v0.24.0"
+async def test_a_container_s_processes_are_the_unit_s_also_without_a_name(make_host: MakeHost, tmp_path: Path) -> None:
+    run = "/usr/bin/docker run --rm --network host vllm/vllm-openai:v0.24.0"
     words = f"{run} --model {MODEL} --served-model-name kimi-k2.5 --host 127.0.0.1 --port 8000"
     host = make_host(
         files={

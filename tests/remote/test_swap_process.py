@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import mmap
 import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -128,3 +129,34 @@ def test_the_container_that_a_command_runs() -> None:
     assert swap_container.main_pid("docker", "box", lambda *_: (0, "4711\n", "")) == 4711
     assert swap_container.main_pid("docker", "box", lambda *_: (0, "0\n", "")) is None, "it is not running"
     assert swap_container.main_pid("docker", "box", lambda *_: (1, "", "no such object")) is None
+
+
+RUN = ["/usr/bin/docker", "run", "--rm", "vllm/vllm-openai:v0.24.0", "--model", "/m"]
+
+
+def told(process: Process, *containers: tuple[str, list[str] | None]) -> swap_container.Call:
+    """A docker that runs containers, each by its image and words; all are this process."""
+    lines = [json.dumps({"pid": process.pid, "image": image, "cmd": words}) for image, words in containers]
+
+    def run(argv: Sequence[str], _: float, __: object) -> tuple[int, str, str]:
+        return (0, "a b" if lines else "", "") if argv[1] == "ps" else (0, "\n".join(lines), "")
+
+    return run
+
+
+def test_a_container_without_a_name_is_known_by_its_image_and_words(child: Process) -> None:
+    ours, other = (RUN[3], RUN[4:]), (RUN[3], ["--model", "/other"])
+
+    def found(*containers: tuple[str, list[str] | None], argv: Sequence[str] = RUN, since: int = 0) -> int | None:
+        return swap_container.unnamed_pid("docker", argv, since, told(child, *containers))
+
+    assert found(other, ours) == child.pid
+    assert found(("docker.io/" + RUN[3], RUN[4:])) == child.pid, "podman completes names"
+    assert found(("docker.io/vllm/box:latest", RUN[4:]), argv=[*RUN[:3], "vllm/box", *RUN[4:]]) == child.pid
+    assert found((RUN[3], ["of", "the image"]), argv=RUN[:4]) == child.pid
+    assert found((RUN[3], None), argv=RUN[:4]) == child.pid
+    assert found() is None
+    assert found(other) is None
+    assert found(("vllm/vllm-openai:v0.25.0", RUN[4:])) is None
+    assert found(ours, ours) is None, "which of two is not known"
+    assert found(ours, since=child.start + 1) is None, "it ran before the command did"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple
 
 from specconsole.remote import outside
 from specconsole.remote.probe_proc import bytes_of, text_of
@@ -20,6 +20,7 @@ ASK_S = 10.0
 PROGRAMS = ("docker", "podman", "nerdctl")
 _CONTAINER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,254}\Z")
 """As the engines allow it; anything else in its place could be an option of theirs."""
+FORMAT = '{"pid":{{.State.Pid}},"image":{{json .Config.Image}},"cmd":{{json .Config.Cmd}}}'
 Call = Callable[[Sequence[str], float, Any], Tuple[int, str, str]]
 
 
@@ -39,7 +40,7 @@ def of_unit(own: Sequence[Process], run: Call = call) -> List[Process]:
         program = next((name for name in map(os.path.basename, argv[:3]) if name in PROGRAMS), "")
         if program and "run" in argv:
             ident = identity(argv)
-            pid = main_pid(program, ident, run) if ident else None
+            pid = main_pid(program, ident, run) if ident else unnamed_pid(program, argv, one.start, run)
             if pid:
                 return tree(pid)
     return []
@@ -71,6 +72,44 @@ def main_pid(program: str, ident: str, run: Call = call) -> Optional[int]:
     status, out, _ = run([program, "inspect", "--format", "{{.State.Pid}}", ident], ASK_S, None)
     text = out.strip()
     return int(text) if status == 0 and text.isdecimal() and len(text) < 11 and int(text) > 0 else None
+
+
+def unnamed_pid(program: str, argv: Sequence[str], since: int, run: Call = call) -> Optional[int]:
+    """The main process of the container that a run command made without a name of its own.
+
+    It is the one that has the command's image and words and began after the command did (`since`, in ticks since boot);
+    where several are that, none is: another's container must not be taken for this unit's.
+    """
+    status, out, _ = run([program, "ps", "--quiet", "--no-trunc"], ASK_S, None)
+    idents = [word for word in out.split() if _CONTAINER.match(word)]
+    if status != 0 or not idents:
+        return None
+    told = run([program, "inspect", "--format", FORMAT, *idents], ASK_S, None)[1]
+    found = [pid for pid in _running(told, argv) if (main := look(pid)) is not None and main.start >= since]
+    return found[0] if len(found) == 1 else None
+
+
+def _running(told: str, argv: Sequence[str]) -> Iterator[int]:
+    """The main processes of containers that a run command's last words describe."""
+    for line in told.splitlines():
+        try:
+            one = outside.parse(line)
+            pid, image, words = int(one["pid"]), str(one["image"]), [str(word) for word in one["cmd"] or ()]
+        except (ValueError, LookupError, TypeError):
+            continue
+        if pid > 0 and _made_by(argv, image, words):
+            yield pid
+
+
+def _made_by(argv: Sequence[str], image: str, words: List[str]) -> bool:
+    """Whether a command ends with this image and these words, or with the image alone, whose own words they are then."""
+    ends = ((end, len(argv) - len(end)) for end in (words, []))
+    return any(place > 0 and list(argv[place:]) == end and _names(argv[place - 1], image) for end, place in ends)
+
+
+def _names(word: str, image: str) -> bool:
+    """Whether a word of a command names an image, which podman completes by its registry and tag."""
+    return image == word or image.endswith("/" + word) or (":" not in word and _names(word + ":latest", image))
 
 
 def tree(pid: int) -> List[Process]:
