@@ -17,6 +17,7 @@ from specconsole.experiment.chart import Bar, bars
 from specconsole.experiment.fetch import Experiment, StepResult, result_of
 from tests.bench.made import run, stream
 
+ARGV = ["vllm", "serve", "--speculative-config", '{"k": 1}']
 PLAN: Mapping[str, Any] = {
     "name": "night",
     "margin": 0.02,
@@ -26,7 +27,7 @@ PLAN: Mapping[str, Any] = {
         "refused": {"eagle3": "arm eagle3: it needs vLLM 0.18 or newer; this host has 0.16.0"},
         "arms": {
             "baseline": {
-                "identity": {"unit": "a.service", "version": "0.16.0", "environment": {"argv": ["vllm", "serve"]}},
+                "identity": {"unit": "a.service", "version": "0.16.0", "environment": {"argv": ARGV}},
                 "source": {},
             }
         },
@@ -86,7 +87,7 @@ def test_the_report_holds_what_is_needed_to_repeat_it() -> None:
     text = report.markdown(experiment(7.0))
     for said in (
         'order = ["baseline"]',
-        "vllm serve",
+        "vllm serve --speculative-config '{\"k\": 1}'",
         "vLLM 0.16.0",
         "| 1 | baseline | done |",
         "out \\| of memory",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
@@ -111,7 +112,7 @@ def _repeat(found: Experiment) -> list[str]:
             f"**{table.escape(name)}**: {unit}, vLLM {version}; GPUs {cards}; driver {driver}",
             "",
             "```",
-            " ".join(str(word) for word in who["environment"].get("argv") or []),
+            shlex.join(str(word) for word in who["environment"].get("argv") or []),
             "```",
             "",
         ]
