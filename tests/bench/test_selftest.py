@@ -97,7 +97,9 @@ async def test_a_source_that_does_not_start_is_said() -> None:
 
 async def test_the_host_forgets_its_run() -> None:
     host = carrying()
-    host.script("drive_source", [line("listening", port=1), line("stream", name="s0", stamps=[1, 2], unsure=[]), Exit(0)])
+    host.script(
+        "drive_source", [line("listening", port=1), line("stream", name="s0", stamps=[1, 2], unsure=[]), Exit(0)]
+    )
     await selftest(host, 1, 0.01)
     (ended,) = asked(host, "drive_order")
     assert (ended["id"], ended["order"]) == (asked(host, "drive_begin")[0]["id"], "fetched")
