@@ -74,7 +74,9 @@ def _run(words: Sequence[str]) -> int:
         args = parse(words)
         return int(args.run(args))
     except SpecConsoleError as error:
+        from specconsole.glyph import within
         from specconsole.text import one_line
 
-        print(f"specconsole: {one_line(str(error))}", file=sys.stderr)  # noqa: T201
+        line = f"specconsole: {one_line(str(error))}"
+        print(within(line, sys.stderr.encoding or "utf-8"), file=sys.stderr)  # noqa: T201
         return error.exit_code

@@ -127,9 +127,12 @@ def load(source: str | Path | Traversable) -> Profile:
 
 def named(name: str) -> Profile:
     """A profile by the name of its file, or by its path. Raises ConfigError where there is none."""
-    if os.sep in name or name.endswith(".toml"):
-        return load(name)
     known = resources.find("profiles")
+    if os.sep in name or name.endswith(".toml"):
+        if not Path(name).expanduser().exists():
+            hint = f"specconsole profile init HOST writes one; known by name are {', '.join(sorted(known)) or 'none'}."
+            raise ConfigError(f"There is no profile file {name}.", hint=hint)
+        return load(name)
     if name not in known:
         raise ConfigError(f'There is no profile "{name}".', hint=f"Known are {', '.join(sorted(known)) or 'none'}.")
     return load(known[name])

@@ -17,6 +17,7 @@ Table = Mapping[str, Any]
 Check = Callable[[Any], bool]
 
 _HEADER = re.compile(r"\s*\[+\s*(?P<path>[^\]]+?)\s*\]+")
+_NO_TOML = "Texts stand in quotes, lists in [ ]; each key once."
 _BARE = re.compile(r"""\s*(?P<key>[\w.\-"' ]+?)\s*=""")
 
 KINDS: dict[str, tuple[Check, str]] = {
@@ -79,7 +80,7 @@ class File:
             return tomllib.loads(self.text)
         except tomllib.TOMLDecodeError as error:
             said = str(error).replace("(at end of document)", f"(at line {self.text.count(chr(10)) + 1}, its end)")
-            raise ConfigError(f"{self.name} is no TOML: {said}.") from None
+            raise ConfigError(f"{self.name} is no TOML: {said}.", hint=_NO_TOML) from None
         except (RecursionError, ValueError, OverflowError):  # a date or a number that there is not, endless brackets
             raise ConfigError(
                 f"{self.name} is no TOML that can be read: its values are nested or long beyond measure."
@@ -131,9 +132,11 @@ def read(source: Traversable) -> File:
     try:
         return File(str(source), source.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError(f"{source} cannot be read: {error.strerror or error}.") from None
+        raise ConfigError(
+            f"{source} cannot be read: {error.strerror or error}.", hint="Give a TOML file that you may read."
+        ) from None
     except UnicodeDecodeError:
-        raise ConfigError(f"{source} is no text in UTF-8.") from None
+        raise ConfigError(f"{source} is no text in UTF-8.", hint="Save it as UTF-8.") from None
 
 
 def line_of(text: str, path: tuple[str, ...]) -> int | None:

@@ -66,7 +66,7 @@ async def test_a_locked_key_asks_only_when_the_host_wants_it(own_home: Path, for
     if form != "openssh":
         MINE.write_public_key(str(way(own_home).folder / "id_ed25519.pub"))
     async with running(Rules(user_keys=[SECOND])) as server:
-        assert "1 keys were tried" in await refused(host_at(server, Script(), own_home))
+        assert "1 key was tried" in await refused(host_at(server, Script(), own_home))
     async with running(Rules(user_keys=[MINE])) as server:
         asker = Script("wrong", "sesame")
         host = host_at(server, asker, own_home)

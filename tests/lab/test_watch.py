@@ -114,5 +114,5 @@ def test_a_link_that_is_down_when_the_time_is_up_is_four(host: LabHost, desk: De
 
 
 def test_what_does_not_run_is_three(desk: Desk) -> None:
-    assert f"{UNIT} does not run. No other vLLM unit does." in desk("watch", "gpu-1", UNIT, status=3).stderr
+    assert f"{UNIT} does not run on gpu-1. No other vLLM unit does." in desk("watch", "gpu-1", UNIT, status=3).stderr
     assert "no vLLM unit nonsense" in desk("watch", "gpu-1", "nonsense", status=3).stderr

@@ -128,7 +128,7 @@ async def test_a_drop_in_that_waits_for_the_new_unit() -> None:
 async def test_a_host_without_rights_or_python_is_told() -> None:
     machine = Machine()
     machine.host.read_only = True
-    assert "no rights to change it" in (await planned(machine)).blockers[0]
+    assert "reading only" in (await planned(machine)).blockers[0]
     assert not machine.host.processes
 
 

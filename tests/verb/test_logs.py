@@ -141,7 +141,7 @@ def test_json_is_a_record_a_line_with_words_and_no_secret(
         (["--since", "soon"], 2, "--since 'soon' is no time. It takes 10m,"),
         (["--since", "2099-01-01"], 2, "lies ahead"),
         (["-n", "-3"], 2, "-n -3 is out of range. It takes 0 or more."),
-        (["--unit", "nope"], 3, "This host has no vLLM unit nope. There are: vllm."),
+        (["--unit", "nope"], 3, "There is no vLLM unit nope on"),
     ],
 )
 def test_bad_words_are_one_sentence(

@@ -10,7 +10,7 @@ from typing import Any
 
 from specconsole.clock import Clock
 from specconsole.errors import CommandFailed, LinkLost, NotPermitted, SpecConsoleError
-from specconsole.host.base import Host, Program
+from specconsole.host.base import Host, Program, why_read_only
 from specconsole.host.errand import told
 from specconsole.host.said import readable
 from specconsole.host.telling import followed
@@ -70,7 +70,7 @@ async def begin(
         LinkLost: the link is down; whether it was begun is not known, and `lying` tells.
     """
     if host.read_only:
-        raise NotPermitted(f"{host.name} is open for reading only.")
+        raise NotPermitted(f"{why_read_only(host)}.")
     parts = [json.dumps({"key": api_key or ""}).encode() + b"\n"]
     if plan is not None:
         parts += [json.dumps({"plan": plan}).encode() + b"\n", *requests]

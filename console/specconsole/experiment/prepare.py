@@ -9,7 +9,7 @@ from typing import Any
 from specconsole.bench.execute import arguments_of
 from specconsole.experiment.plan import Arm, ExperimentPlan
 from specconsole.history.memory import Memory
-from specconsole.host.base import Host
+from specconsole.host.base import Host, why_read_only
 from specconsole.profile import Profile
 from specconsole.remote.experiment_folder import HOMES
 from specconsole.service import derive, prepare
@@ -117,7 +117,7 @@ async def fit(
     if not any(name != "baseline" for name in plan.arms if name not in refused):
         blockers.append("no arm beside the baseline is left")
     if host.read_only:
-        blockers.append("this host is open for reading only, or this login has no rights to change it")
+        blockers.append(why_read_only(host))
     seen = await prepare.look(host)
     if seen.running:
         blockers.append(f"a swap runs on this host already ({seen.running})")

@@ -5,9 +5,11 @@ Every call blocks for a few milliseconds; `history.memory` moves it off the even
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
+import re
 import sqlite3
 import zlib
 from collections.abc import Callable, Mapping
@@ -19,6 +21,7 @@ from specconsole.history.entry import Load, Run, Swap, digest
 from specconsole.history.schema import STEPS
 from specconsole.paths import private_dir
 from specconsole.remote import outside
+from specconsole.text import reason
 
 T = TypeVar("T")
 LOAD_FIELDS = (
@@ -32,6 +35,21 @@ BUSY_S = 5.0
 
 class HistoryUnavailable(SpecConsoleError):
     """The file cannot be used: damaged, read-only, of a newer version, or on a full disk."""
+
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+
+
+def _way_out(error: Exception) -> str:
+    """What to do; a new file helps only where the old one is at fault."""
+    said = str(error)
+    if isinstance(error, OSError) or (
+        isinstance(error, sqlite3.OperationalError) and re.search("disk|open|readonly", said)
+    ):
+        if getattr(error, "errno", None) in _NO_ROOM or "full" in said:
+            return "Make room on that disk, or set XDG_STATE_HOME to another one; until then nothing is remembered."
+        return "Make its folder writable for you, or set XDG_STATE_HOME; until then nothing is remembered."
+    return "Nothing else depends on it; move it away to begin a new one."
 
 
 class Store:
@@ -52,8 +70,8 @@ class Store:
         except (sqlite3.Error, OSError, ValueError, OverflowError, zlib.error) as error:
             raise HistoryUnavailable(
                 f"The history file {self.path} cannot be used.",
-                f"{error}.".replace("..", "."),
-                "Nothing else depends on it; move it away to begin a new one.",
+                f"{reason(error)}.",
+                _way_out(error),
             ) from error
 
     def _open(self) -> sqlite3.Connection:

@@ -241,3 +241,15 @@ class Host(Protocol):
 def hostname(host: Host) -> str:
     """The name that a host gives itself, by which it is remembered: it stays when the way there is named otherwise."""
     return host.facts.hostname if host.facts else host.name
+
+
+def why_read_only(host: Host) -> str:
+    """Why nothing can be changed on a host, and what would mend it, for people; "" where it can be."""
+    if not host.read_only:
+        return ""
+    if host.read_only_asked or host.facts is None:
+        return f"{host.name} is open for reading only, as you asked (--read-only)"
+    return (
+        f"{host.name} is open for reading only: {host.facts.user} is not root and has no sudo without a password"
+        f" (log in as root, or see specconsole doctor {host.name})"
+    )

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
+from specconsole.glyph import within
 from specconsole.text import clean
 
 
@@ -84,7 +85,7 @@ class TerminalPrompter:
 
     def tell(self, line: str) -> None:
         """Print to standard error."""
-        print(clean(line), file=sys.stderr)  # noqa: T201  before the screen opens
+        print(within(clean(line), sys.stderr.encoding or "utf-8"), file=sys.stderr)  # noqa: T201  before the screen opens
 
 
 async def _read_line(prompt: str, secret: bool) -> str | None:

@@ -8,8 +8,13 @@ from specconsole.errors import NotRunning, UsageError
 from specconsole.service.label import stem
 from specconsole.service.unit import Unit
 
+FOUND_BY = "Units are found by an ExecStart that runs vLLM; a profile can name others."
 
-def named(units: Sequence[Unit], wanted: str) -> Unit:
+
+HERE = "this host"
+
+
+def named(units: Sequence[Unit], wanted: str, host: str = HERE) -> Unit:
     """The unit of that name (with or without .service, with or without vllm-), key or label.
 
     Raises:
@@ -20,24 +25,25 @@ def named(units: Sequence[Unit], wanted: str) -> Unit:
     found = found or [unit for unit in units if wanted == unit.label]
     found = found or [unit for unit in units if wanted == stem(unit)]
     if len(found) > 1:
-        raise UsageError(f"{wanted} names {len(found)} units.", hint=f"Say which: {_listed(found)}.")
+        raise UsageError(f"{wanted} names {len(found)} units of {host}.", hint=f"Say which: {_listed(found)}.")
+    if not found and not units:
+        raise no_unit(host)
     if not found:
-        there = f"There are: {_listed(units)}." if units else "No unit of this host runs vLLM."
-        raise NotRunning(f"This host has no vLLM unit {wanted}.", hint=there)
+        raise NotRunning(f"There is no vLLM unit {wanted} on {host}.", hint=f"There are: {_listed(units)}.")
     return found[0]
 
 
-def named_running(units: Sequence[Unit], wanted: str) -> Unit:
+def named_running(units: Sequence[Unit], wanted: str, host: str = HERE) -> Unit:
     """The unit of that name, which must run. Raises as `named`, and NotRunning."""
-    unit = named(units, wanted)
+    unit = named(units, wanted, host)
     if not unit.state.running:
         others = [other for other in units if other.state.running]
         there = f"{_listed(others)} {'does' if len(others) == 1 else 'do'}." if others else "No other vLLM unit does."
-        raise NotRunning(f"{_listed([unit])} does not run.", hint=there)
+        raise NotRunning(f"{_listed([unit])} does not run on {host}.", hint=there)
     return unit
 
 
-def running(units: Sequence[Unit]) -> Unit:
+def running(units: Sequence[Unit], host: str = HERE) -> Unit:
     """The one unit that runs.
 
     Raises:
@@ -45,12 +51,18 @@ def running(units: Sequence[Unit]) -> Unit:
         UsageError: several do.
     """
     found = [unit for unit in units if unit.state.running]
+    if not units:
+        raise no_unit(host)
     if not found:
-        there = f"There are: {_listed(units)}." if units else "No unit of this host runs vLLM."
-        raise NotRunning("No vLLM unit runs on this host.", hint=there)
+        raise NotRunning(f"No vLLM unit runs on {host}.", hint=f"There are: {_listed(units)}.")
     if len(found) > 1:
-        raise UsageError(f"{len(found)} vLLM units run on this host.", hint=f"Say which: {_listed(found)}.")
+        raise UsageError(f"{len(found)} vLLM units run on {host}.", hint=f"Say which: {_listed(found)}.")
     return found[0]
+
+
+def no_unit(host: str = HERE) -> NotRunning:
+    """The error for a host without any vLLM unit."""
+    return NotRunning(f"No unit of {host} runs vLLM.", hint=FOUND_BY)
 
 
 def _listed(units: Sequence[Unit]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from specconsole.errors import CommandFailed, DeadlineExceeded, NotPermitted, UsageError
-from specconsole.host.base import Host, HostFacts, Program
+from specconsole.host.base import Host, HostFacts, Program, why_read_only
 from specconsole.host.errand import told
 from specconsole.profile import Profile
 from specconsole.service import (
@@ -150,7 +150,7 @@ async def plan(
     """
     facts = await host.up()
     found = await discover.findings(host, profile)
-    unit = choose.named([one.unit for one in found], baseline)
+    unit = choose.named([one.unit for one in found], baseline, host.name)
     finding = next(one for one in found if one.unit is unit)
     name = _name(unit, variant)
     peers = [one.unit.name for one in found if one.unit.manager == unit.manager]
@@ -288,7 +288,7 @@ def _blockers(host: Host, look: _Look, unit: Unit) -> tuple[str, ...]:
     found = []
     shown, there = look.shown, systemd.last(look.shown, "FragmentPath")
     if host.read_only:
-        found.append("this host is open for reading only, or this login has no rights to change it")
+        found.append(why_read_only(host))
     if systemd.last(shown, "LoadState") == "masked":
         found.append("the new name is masked")
     elif look.unread:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from specconsole.errors import CommandFailed, DeadlineExceeded, NotPermitted, SpecConsoleError
-from specconsole.host.base import Host, Program
+from specconsole.host.base import Host, Program, why_read_only
 from specconsole.host.errand import told
 from specconsole.logs import redact
 from specconsole.profile import Profile
@@ -99,7 +99,7 @@ async def _asked(host: Host, plan: Derivation, do: str, text: str, expect: str) 
 
 async def _order(host: Host, order: Mapping[str, Any], text: str, name: str) -> Mapping[str, Any]:
     if host.read_only:
-        raise NotPermitted(f"{host.name} is open for reading only.")
+        raise NotPermitted(f"{why_read_only(host)}.")
     try:
         answers = await within(WRITE_S, told(host, Program("derive", order), text.encode()))
     except CommandFailed as error:
@@ -133,7 +133,7 @@ async def removal(host: Host, name: str, profile: Profile | None = None) -> Remo
         NotPermitted: specconsole did not write it, or it was edited since.
     """
     found = await discover.findings(host, profile)
-    unit = choose.named([one.unit for one in found], name)
+    unit = choose.named([one.unit for one in found], name, host.name)
     manager = next(one.manager for one in found if one.unit is unit)
     text = (await files.read(host, [unit.fragment]))[unit.fragment] if unit.fragment else None
     mark = derived.mark_of(text or "")
@@ -143,7 +143,7 @@ async def removal(host: Host, name: str, profile: Profile | None = None) -> Remo
         raise NotPermitted(f"{unit.key} was edited by hand since it was derived: it is yours now.", unit.fragment)
     blockers = []
     if host.read_only:
-        blockers.append("this host is open for reading only, or this login has no rights to change it")
+        blockers.append(why_read_only(host))
     if unit.state.running:
         blockers.append(f"{unit.key} is {unit.state.active}: `specconsole stop {host.name} {unit.key}` first")
     if unit.state.enabled.startswith("enabled"):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from specconsole.errors import CommandFailed, NotPermitted
-from specconsole.host.base import Host, Program
+from specconsole.host.base import Host, Program, why_read_only
 from specconsole.host.errand import told
 from specconsole.remote import outside
 from specconsole.service import account, files, unitfile
@@ -60,7 +60,7 @@ async def plan(host: Host, subject: Subject, findings: Sequence[Finding], manage
     mended = tuple(finding for finding in findings if finding.remedy and finding.severity != "note")
     blockers = []
     if host.read_only:
-        blockers.append("this host is open for reading only, or this login has no rights to change it")
+        blockers.append(why_read_only(host))
     if host.facts is not None and host.facts.python is None:
         blockers.append("this host has no Python of 3.8 or newer, which would write it")
     kept = body(there) if there is not None else ""

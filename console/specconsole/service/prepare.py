@@ -14,7 +14,7 @@ from specconsole.engine.client import EngineClient, NoAnswer, Refused, Rejected
 from specconsole.engine.key import ApiKey
 from specconsole.errors import CommandFailed, DeadlineExceeded
 from specconsole.history.memory import Memory
-from specconsole.host.base import Host, Program
+from specconsole.host.base import Host, Program, why_read_only
 from specconsole.host.errand import told
 from specconsole.remote.swap_shm import SHM
 from specconsole.service import account, systemd
@@ -193,7 +193,7 @@ def blockers(host: Host, target: Unit, settings: Block, seen: Look, action: str,
     """Why it cannot be done now."""
     found = []
     if host.read_only:
-        found.append("this host is open for reading only, or this login has no rights to change it")
+        found.append(why_read_only(host))
     if not seen.boot:
         found.append("this host did not tell what a swap must know first: it runs none (is there no Python?)")
     load = systemd.last(settings, "LoadState")

@@ -16,7 +16,7 @@ from specconsole.clock import Clock
 from specconsole.engine.key import ApiKey
 from specconsole.errors import CommandFailed, HostError, LinkLost, NotPermitted, SpecConsoleError
 from specconsole.history.entry import Swap
-from specconsole.host.base import Host, Program
+from specconsole.host.base import Host, Program, why_read_only
 from specconsole.host.errand import told
 from specconsole.host.said import readable
 from specconsole.host.telling import followed
@@ -75,7 +75,7 @@ async def begin(host: Host, plan: Plan, api_key: ApiKey | None = None) -> str:
         LinkLost: the link is down; whether it was begun is not known, and `latest` tells.
     """
     if host.read_only:
-        raise NotPermitted(f"{host.name} is open for reading only.")
+        raise NotPermitted(f"{why_read_only(host)}.")
     key = json.dumps({"key": api_key.reveal() if api_key else ""}).encode() + b"\n"
     program = Program("swap_begin", {"id": plan.id, "plan": plan.to_json()})
     try:
@@ -140,7 +140,7 @@ async def answer(host: Host, ident: str, what: str, said: str) -> bool:
 
 async def _order(host: Host, ident: str, order: Mapping[str, object]) -> bool:
     if host.read_only:
-        raise NotPermitted(f"{host.name} is open for reading only.")
+        raise NotPermitted(f"{why_read_only(host)}.")
     answers = await told(host, Program("swap_order", {"id": ident, "order": dict(order)}))
     return bool(answers and answers[-1].get("given"))
 

@@ -194,8 +194,8 @@ async def chosen(host: Host, said: Profile | None, wanted: str | None) -> Unit:
     """The unit to measure: the one named, if it runs, or the only one that does. Raises NotRunning or UsageError."""
     units = await discover.discover(host, said)
     if wanted is None:
-        return choose.running(units)
-    return choose.named_running(units, wanted)
+        return choose.running(units, host.name)
+    return choose.named_running(units, wanted, host.name)
 
 
 class Stop:

@@ -9,6 +9,7 @@ import sys
 from specconsole import paths, settings
 from specconsole.errors import UsageError
 from specconsole.settings import RATES, Settings
+from specconsole.verb import output
 from specconsole.verb.notifying import add_hook_arguments, hooks_of
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
 
@@ -56,7 +57,7 @@ async def _show(args: argparse.Namespace, own: Settings) -> int:
             keymap=own.keymap,
             interval_s=1 / (args.rate or own.rate),
             mouse=own.mouse and not args.no_mouse,
-            ascii_only=own.ascii or args.ascii,
+            ascii_only=own.ascii or args.ascii or not output.speaks_utf8(),
             environ=dict(os.environ),
             prompter=prompter,
             hooks=hooks_of(args),

@@ -111,7 +111,7 @@ async def _play(args: argparse.Namespace, host: SimulatedHost, own: Settings, st
             keymap=own.keymap,
             interval_s=1 / own.rate,
             mouse=own.mouse and not args.no_mouse,
-            ascii_only=own.ascii or args.ascii,
+            ascii_only=own.ascii or args.ascii or not output.speaks_utf8(),
         )
     finally:
         await host.close()

@@ -59,7 +59,7 @@ async def _run(args: argparse.Namespace) -> int:
     async with open_host(args) as host, telling_of_the_link(host):
         profile = profile_for(args, host)
         units = await discover.discover(host, profile)
-        unit = choose.running([choose.named(units, args.unit)] if args.unit else units)
+        unit = choose.named_running(units, args.unit, host.name) if args.unit else choose.running(units, host.name)
         async with aclosing(_snapshots(args, host, unit)) as snapshots:
             async for snapshot in snapshots:
                 if not args.once:

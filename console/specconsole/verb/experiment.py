@@ -96,7 +96,7 @@ async def _begin(args: argparse.Namespace, host: Host, memory: Memory) -> int:
     if args.dry_run:
         return 1 if made.blockers else 0
     if made.blockers:
-        raise NotPermitted("Nothing was begun.", "; ".join(made.blockers) + ".")
+        raise NotPermitted(f"Nothing was begun: {'; '.join(made.blockers)}.")
     if not args.yes and not _confirmed(host):
         say("nothing was changed")
         return 1

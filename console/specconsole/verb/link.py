@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager, suppress
 
+from specconsole.glyph import within
 from specconsole.host.base import Host, LinkKind
 from specconsole.text import one_line
 
@@ -37,4 +38,5 @@ async def _tell(host: Host) -> None:
 
 def say(text: str) -> None:
     """Write one line for people beside the output."""
-    print(f"specconsole: {one_line(text)}", file=sys.stderr, flush=True)  # noqa: T201
+    line = within(f"specconsole: {one_line(text)}", sys.stderr.encoding or "utf-8")
+    print(line, file=sys.stderr, flush=True)  # noqa: T201

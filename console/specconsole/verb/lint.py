@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from specconsole.errors import NotPermitted, UsageError
 from specconsole.host.base import Host
 from specconsole.remote.drafters import MOST, SECONDS
+from specconsole.service.choose import FOUND_BY
 from specconsole.text import bytes_binary, clean, one_line
 from specconsole.verb import output
 from specconsole.verb.asking import confirmed
@@ -71,7 +72,7 @@ async def _run(args: argparse.Namespace) -> int:
     try:
         async with open_host(args) as host, telling_of_the_link(host):
             units = await discover(host, profile_for(args, host))
-            which = [choose.named(units, args.unit)] if args.unit else None
+            which = [choose.named(units, args.unit, host.name)] if args.unit else None
             subjects = await inspection.subjects(host, units, which, memory)
             linted = [Linted(subject.unit, lint(subject)) for subject in subjects]
             found = await _offers(args, host, subjects)
@@ -101,7 +102,7 @@ def facts(one: Linted) -> dict[str, object]:
 def page(linted: Sequence[Linted]) -> str:
     """All findings for people, unit by unit."""
     if not linted:
-        return "No unit of this host runs vLLM."
+        return f"No unit of this host runs vLLM. {FOUND_BY}"
     return "\n\n".join("\n".join(_unit(one)) for one in linted)
 
 
@@ -169,7 +170,7 @@ async def _fix(args: argparse.Namespace, host: Host, units: Sequence[Unit], subj
     if not plan.text:
         return _nothing(args, host, one)
     if plan.blockers:
-        raise NotPermitted("Nothing can be written.", "; ".join(plan.blockers))
+        raise NotPermitted(f"Nothing can be written: {'; '.join(plan.blockers)}.")
     if not args.yes and not await confirmed(f"Write {plan.path} on {host.name}?"):
         say("nothing was written")
         return 1

@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
 
 async def _run(args: argparse.Namespace, wanted: Wanted) -> int:
     async with open_host(args) as host:
-        units = _chosen(await discover(host, profile_for(args, host)), args.unit)
+        units = _chosen(await discover(host, profile_for(args, host)), args.unit, host.name)
         sources = [Source(unit.name, unit.manager, unit.serving.log_file) for unit in units]
         clock = host.clock
         begin = await _begin(args, host, sources, wanted, clock)
@@ -176,10 +176,10 @@ async def _begin(
     return Begin(lines=min(count * _LINES_A_RECORD, _MOST_LINES))
 
 
-def _chosen(units: Sequence[Unit], names: Sequence[str]) -> list[Unit]:
+def _chosen(units: Sequence[Unit], names: Sequence[str], host: str) -> list[Unit]:
     """The units that are named, else the one that runs, else those of the one group that there is."""
     if names:
-        return list({unit.key: unit for unit in (choose.named(units, name) for name in names)}.values())
+        return list({unit.key: unit for unit in (choose.named(units, name, host) for name in names)}.values())
     running = [unit for unit in units if unit.state.running]
     if len(running) == 1:
         return running
@@ -187,11 +187,11 @@ def _chosen(units: Sequence[Unit], names: Sequence[str]) -> list[Unit]:
     if len(groups) == 1:
         return [unit for unit in units if unit.group in groups]
     if not units:
-        raise NotRunning("No unit of this host runs vLLM.")
+        raise choose.no_unit(host)
     hint = f"Say which with --unit: {', '.join(unit.key.removesuffix('.service') for unit in units)}."
     if running:
-        raise UsageError(f"{len(running)} vLLM units of several groups run on this host.", hint=hint)
-    raise NotRunning("No vLLM unit runs on this host.", hint=hint)
+        raise UsageError(f"{len(running)} vLLM units of several groups run on {host}.", hint=hint)
+    raise NotRunning(f"No vLLM unit runs on {host}.", hint=hint)
 
 
 def _level(text: str | None) -> Level | None:

@@ -14,7 +14,9 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import PurePath
 
-from specconsole.text import CONTROLS, clean, one_line
+from specconsole import glyph
+from specconsole.errors import UsageError
+from specconsole.text import CONTROLS, clean, one_line, reason
 
 SCHEMA = 1
 """The version of every JSON document that a verb writes; it changes when a key changes its meaning or goes."""
@@ -47,12 +49,12 @@ def document(value: object) -> dict[str, object]:
 
 def write_json(value: object) -> None:
     """Write one indented JSON document."""
-    write(_harmless(json.dumps(document(value), indent=2, ensure_ascii=False)) + "\n")
+    write(_harmless(json.dumps(document(value), indent=2, ensure_ascii=not speaks_utf8())) + "\n")
 
 
 def write_json_line(value: object) -> None:
     """Write one JSON document as a line of its own, at once: a reader behind a pipe sees it now."""
-    write(_harmless(json.dumps(document(value), separators=(",", ":"), ensure_ascii=False)) + "\n")
+    write(_harmless(json.dumps(document(value), separators=(",", ":"), ensure_ascii=not speaks_utf8())) + "\n")
 
 
 def _harmless(text: str) -> str:
@@ -64,6 +66,11 @@ def _spelt(found: re.Match[str]) -> str:
     return found[0] if found[0] == "\n" else f"\\u{ord(found[0]):04x}"
 
 
+def speaks_utf8() -> bool:
+    """Whether standard output takes every character; where it does not, letters alone can be relied on."""
+    return (sys.stdout.encoding or "utf-8").lower().replace("-", "") == "utf8"
+
+
 def write_text(text: str = "") -> None:
     """Write lines for people, made harmless for their terminal."""
     write(clean(text) + "\n")
@@ -72,20 +79,31 @@ def write_text(text: str = "") -> None:
 def write(text: str) -> None:
     """Write and flush; raises BrokenPipeError with standard output already turned away from the closed pipe."""
     with quiet_pipe():
-        # A terminal or file that is not UTF-8 must not end the program: what it cannot show becomes "?".
-        encoding = sys.stdout.encoding or "utf-8"
-        sys.stdout.write(text.encode(encoding, errors="replace").decode(encoding))
+        # A terminal or file that is not UTF-8 must not end the program, and should still be read.
+        sys.stdout.write(glyph.within(text, sys.stdout.encoding or "utf-8"))
         sys.stdout.flush()
 
 
 @contextmanager
 def quiet_pipe() -> Iterator[None]:
-    """Let a reader that has gone end the program without a second complaint at exit (docs.python.org, SIGPIPE note)."""
+    """Let a reader that has gone end the program without a second complaint at exit (docs.python.org, SIGPIPE note).
+
+    Raises:
+        BrokenPipeError: it has gone.
+        UsageError: the output cannot be written, as on a full disk.
+    """
     try:
         yield
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _turn_away()
         raise
+    except OSError as error:
+        _turn_away()
+        raise UsageError(f"The output cannot be written: {reason(error)}.", hint="Send it elsewhere.") from error
+
+
+def _turn_away() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def width(text: str) -> int:

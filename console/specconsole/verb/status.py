@@ -15,6 +15,7 @@ from specconsole.gpu import view
 from specconsole.gpu.sample import Fleet, Gpu
 from specconsole.host.base import Host
 from specconsole.profile import Profile
+from specconsole.service.choose import FOUND_BY
 from specconsole.service.unit import Unit
 from specconsole.stream import within
 from specconsole.text import UNKNOWN, duration, milliseconds, number, one_line, percent
@@ -145,14 +146,16 @@ def page(host: Host, seen: Glance) -> str:
     if seen.units:
         lines += output.table(("",) * 5, map(_unit_cells, seen.units)).split("\n")[1:]
     elif not seen.trouble:
-        lines.append("No unit of this host runs vLLM.")
+        lines.append(f"No unit of this host runs vLLM. {FOUND_BY}")
     for unit in seen.units:
         if unit.key in seen.engines:
             lines += ["", *engine_lines(unit, seen.engines[unit.key])]
     if seen.fleet:
         lines += [
             "",
-            f"GPUs   {view.totals(seen.fleet)}" if seen.fleet.gpus else f"No GPU evidence: {seen.fleet.why or UNKNOWN}",
+            f"GPUs   {view.totals(seen.fleet)}"
+            if seen.fleet.gpus
+            else f"No GPU evidence: {seen.fleet.why or UNKNOWN} (specconsole doctor {host.name} says what to do)",
         ]
         lines += output.table(("",) * 5, map(_gpu_cells, seen.fleet.gpus)).split("\n")[1:]
     return "\n".join([*lines, *([""] if seen.trouble else []), *seen.trouble])

@@ -38,7 +38,10 @@ def run(args: argparse.Namespace) -> int:
     if args.follow or args.cancel:
         return drive(_join(args))
     if not args.target:
-        raise UsageError("Swap to which unit?", hint=f"specconsole units {args.host} lists them.")
+        raise UsageError(
+            f"Swap {args.host} to which unit?",
+            hint=f"specconsole swap HOST TARGET; specconsole units {args.host} lists those of that host.",
+        )
     return swapping.run(args, "swap", args.target)
 
 

@@ -121,7 +121,7 @@ class Session:
             if self.args.dry_run:
                 return 1 if plan.blockers else 0
             if plan.blockers:
-                raise NotPermitted("Nothing was begun.", "; ".join(plan.blockers) + ".")
+                raise NotPermitted(f"Nothing was begun: {'; '.join(plan.blockers)}.")
             if not await self.confirmed(plan):
                 say("nothing was changed")
                 return 1
@@ -154,7 +154,7 @@ class Session:
         from specconsole.service.secret import api_key
 
         units = await discover(self.host, self.profile)
-        target = choose.named(units, unit) if unit else choose.running(units)
+        target = choose.named(units, unit, self.host.name) if unit else choose.running(units, self.host.name)
         key = None if self.host.read_only else await api_key(self.host, target, self.profile, os.environ)
         plan = await prepare.plan(
             self.host,

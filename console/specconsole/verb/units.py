@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from specconsole.errors import UsageError
 from specconsole.host.base import Host
+from specconsole.service.choose import FOUND_BY
 from specconsole.service.finding import refused
 from specconsole.service.unit import Serving, Unit
 from specconsole.text import UNKNOWN, duration, one_line
@@ -107,7 +108,7 @@ def facts(unit: Unit) -> dict[str, object]:
 def page(units: Sequence[Unit]) -> str:
     """Lay units out for people, a line each; below, what their commands leave open."""
     if not units:
-        return "No unit of this host runs vLLM."
+        return f"No unit of this host runs vLLM. {FOUND_BY}"
     lines = [output.table(HEADER, map(_cells, units), right=RIGHT)]
     notes = [note for unit in units for note in _notes(unit)]
     return "\n".join([*lines, "", *notes] if notes else lines)

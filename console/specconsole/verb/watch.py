@@ -85,7 +85,7 @@ async def _watched(args: argparse.Namespace, host: Host, story: Story, memory: M
 
     clock, profile = host.clock, profile_for(args, host)
     units = await patient(host, clock, lambda: discover(host, profile))
-    unit = choose.named_running(units, args.unit) if args.unit else choose.running(units)
+    unit = choose.named_running(units, args.unit, host.name) if args.unit else choose.running(units, host.name)
     story.unit, key = unit, None
     if not host.read_only:
         key = await patient(host, clock, lambda: api_key(host, unit, profile, os.environ))

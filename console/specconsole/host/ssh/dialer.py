@@ -118,7 +118,7 @@ class SshDialer:
                 elif not patient.waiting:
                     left -= self.clock.monotonic() - before
             if not task.done():
-                raise LinkLost(f"{hop.login} did not answer within {hop.connect_s:.0f} s.")
+                raise LinkLost(f"{hop.login} did not answer within {hop.connect_s:.0f} s.", hint=_SILENT_HINT)
             return task.result()
         finally:
             if not task.done():
@@ -130,8 +130,7 @@ def _why(error: Exception, hop: Hop, login: Login) -> LinkLost | LinkRefused:
     """Say what went wrong; only an answer of the host, or of the user, is a refusal."""
     said = one_line(str(error), 200)
     if isinstance(error, asyncssh.PermissionDenied):
-        keys = f"{login.keys_tried} keys were tried" if login.keys_tried else "there was no key to try"
-        return LinkRefused(f"{hop.login} refused the login.", f"{keys.capitalize()}.", _LOGIN_HINT)
+        return LinkRefused(f"{hop.login} refused the login.", f"{_tried(login.keys_tried)}.", _LOGIN_HINT)
     if "Too many authentication failures" in said:
         hint = "Name the right key with -i, or set IdentitiesOnly in ~/.ssh/config."
         return LinkRefused(f"{hop.login} refused the login after {login.keys_tried} keys.", hint=hint)
@@ -151,4 +150,9 @@ def _why(error: Exception, hop: Hop, login: Login) -> LinkLost | LinkRefused:
     return LinkLost(f"{hop.host}:{hop.port} cannot be reached.", f"{reason(error)}.", "Check its name and the network.")
 
 
+def _tried(keys: int) -> str:
+    return f"{keys} {'key was' if keys == 1 else 'keys were'} tried" if keys else "There was no key to try"
+
+
+_SILENT_HINT = "Check its name, the network, and what stands between."
 _LOGIN_HINT = "Check the user's name and, with ssh-add -l or -i, the key."
