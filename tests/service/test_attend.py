@@ -36,6 +36,16 @@ def test_the_start_is_dated_by_the_hosts_boot_clock() -> None:
     assert (begun.started, begun.invocation, begun.stage) == (4960.0, "one", Stage.LOADING)
 
 
+def test_a_reading_that_came_late_is_mended_by_the_next_ones() -> None:
+    late = observe(None, unit(RUNNING), 5030.0)
+    assert late
+    assert late.started == 4990.0
+    better = observe(late, unit(replace(RUNNING, mono=1060.0)), 5060.0)
+    assert better
+    assert better.started == 4960.0
+    assert observe(better, unit(replace(RUNNING, mono=1070.0)), 5090.0) is better
+
+
 def test_an_unknown_start_time_stays_unknown() -> None:
     begun = observe(None, unit(replace(RUNNING, started_mono=None)), 5000.0)
     assert begun

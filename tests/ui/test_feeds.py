@@ -5,21 +5,28 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from specconsole.engine.key import ApiKey
 from specconsole.errors import LinkLost
+from specconsole.history.memory import Memory
 from specconsole.host.base import Endpoint
 from specconsole.logs import journal
 from specconsole.logs.journal import Begin
 from specconsole.logs.record import Kind, LogRecord
-from specconsole.service import secret
+from specconsole.remote.swap_record import Story, fold
+from specconsole.service import secret, swap
+from specconsole.service.swap import Known, SwapView
 from specconsole.service.unit import Unit
 from specconsole.ui.feeds import PAST_LINES, HostFeeds
+from specconsole.ui.swap_feed import HostSwaps
 from tests.fakes import FakeHost
 from tests.ui.scene import BASE, engine, record, unit
+
+PLAN = {"action": "swap", "target": {"key": BASE}}
 
 
 @pytest.fixture
@@ -104,3 +111,36 @@ async def test_the_engine_is_asked_with_its_key(feeds: HostFeeds, monkeypatch: p
     monkeypatch.setattr(watch, "watch", answers)
     assert [one async for one in feeds.engine(unit())] == [engine()]
     assert asked == [(Endpoint(8000), "s3cret")]
+
+
+async def test_swaps_are_remembered_at_their_end_and_from_the_hosts_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = fold(Story(), {"v": 1, "id": "s1", "n": 0, "at": 1.0, "boot": "b", "event": "begin", "plan": PLAN})
+    done = fold(runs, {"v": 1, "id": "s1", "n": 1, "at": 9.0, "boot": "b", "event": "end", "outcome": "committed"})
+    before = replace(done, id="s0", began=0.5)
+
+    async def follow(*_: Any) -> AsyncGenerator[SwapView, None]:
+        yield SwapView(runs, lives=True)
+        yield SwapView(done, over=True)
+
+    async def latest(_: Any) -> Known:
+        return Known((before,))
+
+    monkeypatch.setattr(swap, "follow", follow)
+    monkeypatch.setattr(swap, "latest", latest)
+    memory, host = Memory(tmp_path / "history.db"), FakeHost()
+    swaps = HostSwaps(host, host.clock, None, {}, memory)
+    try:
+        async with aclosing(swaps.follow("s1")) as views:
+            await anext(views)
+            assert await memory.swaps() == ()
+            await anext(views)
+        await swaps.known()
+        found = await memory.swaps()
+    finally:
+        await memory.close()
+    assert [(one.swap, one.unit, one.outcome) for one in found] == [
+        ("s1", BASE, "committed"),
+        ("s0", BASE, "committed"),
+    ]

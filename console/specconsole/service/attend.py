@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from specconsole.load.case import Known
 from specconsole.load.diagnose import Ending
@@ -26,6 +27,8 @@ RESULTS = {
     "exec-condition": "its ExecCondition said no",
 }
 UNDECIDED = (Stage.LOADING, Stage.ANSWERING)
+BETTER_S = 1.0
+"""A start is dated anew when a later reading puts it this much earlier."""
 
 
 def observe(attempt: LoadTimeline | None, unit: Unit, at: float) -> LoadTimeline | None:
@@ -46,14 +49,25 @@ def observe(attempt: LoadTimeline | None, unit: Unit, at: float) -> LoadTimeline
     if _over(state):
         end = at if state.since_s is None else at - state.since_s  # nobody may have looked when it happened
         return failed(attempt, end, _ending(attempt, state) + (_restarts(state) if state.sub == "auto-restart" else ""))
-    return attempt
+    return _dated(attempt, _started(state, at))
 
 
 def _begin(unit: Unit, at: float) -> LoadTimeline:
     state = unit.state
-    known = state.started_mono is not None and state.mono is not None
-    started = at - (state.mono - state.started_mono) if known and state.mono and state.started_mono else None
-    return begin(unit.key, state.invocation, started, expectation(unit), number=(state.restarts or 0) + 1, at=at)
+    number = (state.restarts or 0) + 1
+    return begin(unit.key, state.invocation, _started(state, at), expectation(unit), number=number, at=at)
+
+
+def _started(state: UnitState, at: float) -> float | None:
+    """When the unit was started, by a state that was read at `at`; None: it does not say."""
+    return None if state.mono is None or state.started_mono is None else at - (state.mono - state.started_mono)
+
+
+def _dated(attempt: LoadTimeline, started: float | None) -> LoadTimeline:
+    """A reading that a slow link held back dates the start too late, never too early: the earliest is the best."""
+    if started is None or attempt.started is None or started > attempt.started - BETTER_S:
+        return attempt
+    return replace(attempt, started=started)
 
 
 def expectation(unit: Unit) -> Expectation:

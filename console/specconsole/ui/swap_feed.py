@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from specconsole.engine.key import ApiKey
     from specconsole.history.memory import Memory
     from specconsole.profile import Profile
+    from specconsole.remote.swap_record import Story
     from specconsole.service.plan import Plan
     from specconsole.service.swap import Known, SwapView
 
@@ -95,11 +96,13 @@ class HostSwaps:
         return await swap.begin(self._host, prepared.plan, prepared.key)
 
     async def follow(self, ident: str) -> AsyncGenerator[SwapView, None]:
-        """How it stands after each change, from the first step on, until it is over."""
+        """How it stands after each change, from the first step on, until it is over; then it is remembered."""
         from specconsole.service import swap
 
         async with aclosing(swap.follow(self._host, ident, self._clock)) as views:
             async for view in views:
+                if view.over:
+                    await self._remember(view.story)
                 yield view
 
     async def cancel(self, ident: str) -> bool:
@@ -115,7 +118,17 @@ class HostSwaps:
         return await swap.answer(self._host, ident, what, said)
 
     async def known(self) -> Known:
-        """What the host's record tells."""
+        """What the host's record tells; swaps that nobody saw from here are remembered too."""
         from specconsole.service import swap
 
-        return await swap.latest(self._host)
+        known = await swap.latest(self._host)
+        await self._remember(*known.stories)
+        return known
+
+    async def _remember(self, *stories: Story) -> None:
+        from specconsole.service.swap import remembered
+
+        name = self._host.facts.hostname if self._host.facts else self._host.name
+        if self._memory is not None:
+            for story in stories:
+                await self._memory.put_swap(remembered(name, story))
