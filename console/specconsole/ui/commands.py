@@ -9,7 +9,7 @@ from specconsole.ui.command import Command, Place
 
 COMMANDS: tuple[Command, ...] = (
     Command("app.help", "question_mark,f1", "help", "Explain the keys and the pane in focus", "help", footer=0),
-    Command("app.quit", "q", "quit", "Leave the console; nothing of ours stays on the host", "quit", footer=0),
+    Command("app.quit", "q", "quit", "Leave the console; what was handed to the host goes on there", "quit", footer=0),
     Command(
         "app.interrupt",
         "ctrl+c",
