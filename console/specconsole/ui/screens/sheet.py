@@ -85,8 +85,11 @@ class SheetScreen(LiveScreen, inherit_bindings=False):
         """Draw whenever something that is shown changes."""
         for name in self.INPUTS:
             self.watch(self, name, self.redraw)
-        # A bar that comes with a longer page takes a column of it, and no Resize tells of that.
-        self.watch(self.sheet, "show_vertical_scrollbar", lambda: self.call_after_refresh(self.redraw), init=False)
+        self.watch(self.sheet, "show_vertical_scrollbar", self._room_changed, init=False)
+
+    def _room_changed(self) -> None:
+        """A bar that comes with a longer page takes a column of it, and no Resize tells of that."""
+        self.call_after_refresh(self.redraw)
 
     def redraw(self) -> None:
         """Draw the page as it is now."""
