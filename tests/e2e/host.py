@@ -1,8 +1,10 @@
-"""A lab host that serves a tiny model with a real vLLM: a baseline unit and an n-gram unit, each in the other's way."""
+"""A lab host that serves a tiny model with a real vLLM: a baseline, an n-gram unit, and one whose drafter is not there."""
 
 from __future__ import annotations
 
 UNITS = ("vllm-base", "vllm-ngram")
+WRONG = "vllm-draft"
+NOWHERE = '{"method": "draft_model", "model": "/opt/vllm/nowhere", "num_speculative_tokens": 3}'
 SPECULATION = '{"method": "ngram", "num_speculative_tokens": 5, "prompt_lookup_max": 4, "prompt_lookup_min": 1}'
 PACKAGES = ("libnuma1", "g++", "libpython3.11-dev", "openssl")
 """Without libnuma1 vllm._C does not import; without the others Inductor cannot compile and the start fails after the weights."""
@@ -21,13 +23,19 @@ TimeoutStopSec=30
 KEY = "sk-tiny-secret-1234567890"
 
 
-def files() -> dict[str, str]:
-    """The unit files, by path."""
+def files(more: str = "") -> dict[str, str]:
+    """The unit files, by path; `more`: further arguments of all of them."""
     order = f"Conflicts={UNITS[0]}.service\nAfter={UNITS[0]}.service"
     folder = "/etc/systemd/system"
     return {
-        f"{folder}/{UNITS[0]}.service": TEMPLATE.format(what="baseline", order="", arguments="", key=KEY),
+        f"{folder}/{UNITS[0]}.service": TEMPLATE.format(what="baseline", order="", arguments=more, key=KEY),
         f"{folder}/{UNITS[1]}.service": TEMPLATE.format(
-            what="n-gram", order=order, arguments=f"--speculative-config '{SPECULATION}'", key=KEY
+            what="n-gram", order=order, arguments=f"{more} --speculative-config '{SPECULATION}'", key=KEY
+        ),
+        f"{folder}/{WRONG}.service": TEMPLATE.format(
+            what="a drafter that is not there",
+            order=order,
+            arguments=f"{more} --speculative-config '{NOWHERE}'",
+            key=KEY,
         ),
     }
