@@ -13,9 +13,12 @@ from specconsole.load.diagnosis import Diagnosis
 from specconsole.remote.swap_record import Story, fold
 from specconsole.service.plan import Holder, Plan, sides
 from specconsole.service.swap import Known, SwapRefused, SwapView
+from specconsole.ui.loading import Loading
 from specconsole.ui.row import plain, width
+from specconsole.ui.screens.swap import SwapScreen
 from specconsole.ui.swap_rows import plan_rows, view_rows
 from tests.ui.scene import BASE, NGRAM, Scene, appears, shown, units
+from tests.ui.test_load_rows import loading
 
 AT = 1_700_000_000.0
 ALL = units()
@@ -315,6 +318,27 @@ def test_the_outcome_ends_the_last_step() -> None:
 def test_no_row_is_wider_than_the_screen(cells: int) -> None:
     for rows in (view_rows(LOADING, cells), view_rows(FAILED, cells), plan_rows(plan(holders=(HOLDER,)), cells)):
         assert all(width(row) <= cells for row in rows)
+
+
+def page(view: SwapView, *starts: Loading) -> list[str]:
+    screen = SwapScreen()
+    screen.set_reactive(SwapScreen.swap, view)
+    screen.set_reactive(SwapScreen.starts, starts)
+    rows = screen.page(120)
+    assert [plain(rows[place]) for place in screen.current(120)]
+    return [plain(row) for row in rows]
+
+
+def test_the_load_stands_below_the_step_that_waits_for_it() -> None:
+    watching = SwapView(
+        story(*STOPPING, step("stop", "done"), step("watch")), "refused for 84 s", AT + 600.0, lives=True
+    )
+    rows = page(watching, loading(84.0))
+    below = next(place for place, row in enumerate(rows) if "refused for 84 s" in row) + 1
+    assert "loading" in rows[below]
+    assert "▶ weights" in rows[below + 1]
+    assert "○ prove" in rows[below + 4]
+    assert page(LOADING, loading(84.0)) == page(LOADING), "while the old one stops there is no load to wait for"
 
 
 SIZES = [(80, 24), (120, 40), (200, 50)]

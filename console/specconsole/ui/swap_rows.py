@@ -52,12 +52,16 @@ def standing_row(view: SwapView | None, error: str, cells: int) -> Row:
     return apart(left, ((f"{duration(now - story.began)} ", "muted"),), cells) if story.began else left
 
 
-def view_rows(view: SwapView, cells: int) -> list[Row]:
-    """Every step with its time, its reason and what was seen; what is still to come; how it ended and what to do."""
+def view_rows(view: SwapView, cells: int, load: Sequence[Row] = ()) -> list[Row]:
+    """Every step with its time, its reason and what was seen; what is still to come; how it ended and what to do.
+
+    `load`: how far the unit that is started is; it stands below the step that waits for it.
+    """
     story = view.story
     rows: list[Row] = []
     for step in story.steps:
         rows += _step(step, view, cells)
+    rows += load
     rows += [((" " * _TIME + f" ○ {name}", "muted"),) for name in _to_come(story)]
     if story.turned and story.outcome is None:
         rows += [(), *_said(f"Rolls back: {story.turned}", cells, "warn")]
@@ -71,12 +75,12 @@ def view_rows(view: SwapView, cells: int) -> list[Row]:
     return rows
 
 
-def current_rows(view: SwapView, cells: int) -> range:
+def current_rows(view: SwapView, cells: int, load: Sequence[Row] = ()) -> range:
     """Which of these rows tell how it stands now: the last step's, or, once it is over, how it ended and what to do."""
     sizes = [len(list(_step(step, view, cells))) for step in view.story.steps]
     if view.story.outcome is not None:
         return range(sum(sizes), len(view_rows(view, cells)))
-    return range(sum(sizes[:-1]), sum(sizes))
+    return range(sum(sizes[:-1]), sum(sizes) + len(load))
 
 
 def _diagnosed(diagnosis: Diagnosis, cells: int) -> Iterator[Row]:

@@ -9,9 +9,16 @@ from textual.reactive import var
 
 from specconsole.service.swap import SwapView
 from specconsole.ui import keys
+from specconsole.ui.load_rows import load_rows, summary_row
+from specconsole.ui.loading import Loading
 from specconsole.ui.row import Row
 from specconsole.ui.screens.sheet import SheetScreen
 from specconsole.ui.swap_rows import current_rows, standing_row, view_rows
+
+STARTING = ("start", "watch", "prove")
+"""The steps in which a unit loads."""
+LOAD_ROWS = 3
+"""Phases, count and verdict of its load; the load screen tells the rest."""
 
 
 class SwapScreen(SheetScreen, inherit_bindings=False):
@@ -19,21 +26,30 @@ class SwapScreen(SheetScreen, inherit_bindings=False):
 
     NAME = "swap"
     BINDINGS: ClassVar = keys.bindings(keys.Place.SWAP)
-    INPUTS = ("swap", "swap_error")
+    INPUTS = ("swap", "swap_error", "starts")
 
     swap: var[SwapView | None] = var(None)
     """How it stands; None: there is none."""
     swap_error: var[str] = var("")
     """Why it cannot be followed, in a sentence."""
+    starts: var[tuple[Loading, ...]] = var(())
+    """The starts of all units that run, and of those that ended."""
 
     def standing(self, cells: int) -> Row:
         """What is swapped and how far it is."""
         return standing_row(self.swap, self.swap_error, cells)
 
     def page(self, cells: int) -> Sequence[Row]:
-        """Its steps."""
-        return view_rows(self.swap, cells) if self.swap is not None else ()
+        """Its steps, and how far the load is that the present one waits for."""
+        return view_rows(self.swap, cells, self._load(cells)) if self.swap is not None else ()
 
     def current(self, cells: int) -> range:
         """The step that runs, or how it ended: longer than a small terminal, the page is read from there."""
-        return current_rows(self.swap, cells) if self.swap is not None else range(0)
+        return current_rows(self.swap, cells, self._load(cells)) if self.swap is not None else range(0)
+
+    def _load(self, cells: int) -> Sequence[Row]:
+        step = self.swap.story.step if self.swap is not None and not self.swap.over else None
+        loading = next((each for each in self.starts if each.goes_on), None)
+        if step is None or step.name not in STARTING or loading is None:
+            return ()
+        return summary_row(loading, cells), *load_rows(loading, cells, LOAD_ROWS)
