@@ -102,7 +102,9 @@ def _members(file: BinaryIO) -> Iterator[Named]:
             if member is None:
                 return
             headers.left = None
-            if not 0 <= member.size <= MOST_UNPACKED:  # the library would step over it in blocks, for years
+            packed_size = archive.offset - member.offset_data  # a sparse file has another one
+            if not (0 <= member.size <= MOST_UNPACKED and 0 <= packed_size <= MOST_UNPACKED):
+                # The library would step over it in blocks, for years.
                 raise tarfile.ReadError("a member says that it has no size that can be")
             # A sparse file of a few bytes may call itself an exabyte, and would be read as one.
             plain = member.isreg() and not member.issparse()

@@ -138,7 +138,10 @@ def _whole(sock: socket.socket, until: float, deadline_s: float) -> bytes:
         if left <= 0:
             raise OSError("no whole answer within %g s" % deadline_s)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _span(left))
-        piece = sock.recv(READ_BYTES)
+        try:
+            piece = sock.recv(READ_BYTES)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            continue  # nothing came in what was left of the time
         if not piece:
             break
         pieces.append((0, piece))

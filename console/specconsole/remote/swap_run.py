@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from dataclasses import dataclass, field
 from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
@@ -254,6 +255,7 @@ class Run:
 
 
 def command(verb: str, unit: Dict[str, Any]) -> str:
-    """The systemctl line that a person would type."""
+    """The systemctl line that a person would type, and may paste: a name in it is one word of a shell's."""
     user = unit.get("user")
-    return "systemctl %s%s %s" % ("--user --machine=%s@ " % user if user else "", verb, unit["name"])
+    name = shlex.quote(str(unit["name"]))
+    return "systemctl %s%s %s" % ("--user --machine=%s@ " % shlex.quote(str(user)) if user else "", verb, name)
