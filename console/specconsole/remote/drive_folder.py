@@ -8,12 +8,13 @@ the load generator's own lines from the first one on. It is memory: a reboot tak
 from __future__ import annotations
 
 import os
-import shutil
 from typing import Any, Dict, List, Optional
 
 from specconsole.remote import outside
+from specconsole.remote.swap_ground import GROUND, Ground
 from specconsole.remote.swap_record import RUN
 from specconsole.remote.swap_unit import call
+from specconsole.remote.swap_world import World
 
 KIND = "drive"
 KEEP_S = 24 * 3600
@@ -41,20 +42,19 @@ def load(folder: str, name: str) -> Dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def last_line(folder: str) -> bytes:
+def last_line(folder: str, ground: Ground = GROUND) -> bytes:
     """The last whole line of the stamps; b"" where there is none."""
+    path = os.path.join(folder, "stamps")
     try:
-        with open(os.path.join(folder, "stamps"), "rb") as file:
-            file.seek(max(os.fstat(file.fileno()).st_size - TAIL_BYTES, 0))
-            whole, _, _ = file.read().rpartition(b"\n")
+        whole, _, _ = ground.read(path, max(ground.size(path) - TAIL_BYTES, 0)).rpartition(b"\n")
     except OSError:
         return b""
     return whole.rpartition(b"\n")[2]
 
 
-def how_ended(folder: str) -> Optional[str]:
+def how_ended(folder: str, ground: Ground = GROUND) -> Optional[str]:
     """The word with which the run ended; None: it has not."""
-    line = last_line(folder)
+    line = last_line(folder, ground)
     if not line.startswith(END):
         return None
     try:
@@ -114,7 +114,7 @@ def forget(ident: str) -> None:
             return
 
 
-def remove(ident: str) -> None:
+def remove(ident: str, world: World) -> None:
     """Take it away now."""
-    shutil.rmtree(folder_of(ident), ignore_errors=True)
-    call(["systemctl", "stop", keeper(ident) + ".timer"], 20.0, None)
+    world.clear(folder_of(ident))
+    world.call(["systemctl", "stop", keeper(ident) + ".timer"], 20.0, None)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -40,10 +39,10 @@ class Experiment:
         self.ident = ident
         self.world = world
         self.folder = os.path.join(RUN, ident)
-        self.plan = plan_of(ident)
-        self.found = events_of(ident)
+        self.plan = plan_of(ident, world)
+        self.found = events_of(ident, world)
         self.record = Record(ident, record_of(ident), "", len(self.found), world)
-        self.key = _text(os.path.join(self.folder, "key"))
+        self.key = self.content(os.path.join(self.folder, "key")).decode("utf-8", "replace").strip()
         self.systemd = Systemd(world.call)
         self.tries = sum(event["event"] == "begin" for event in self.found)
 
@@ -62,9 +61,16 @@ class Experiment:
         except OSError:
             pass  # nobody depends on it
 
+    def content(self, path: str) -> bytes:
+        """What is in a file; b"" where there is none."""
+        try:
+            return self.world.read(path)
+        except OSError:
+            return b""
+
     def cancelled(self) -> bool:
         """Whether a console has said so."""
-        return b"cancel" in _bytes(os.path.join(self.folder, "orders"))
+        return b"cancel" in self.content(os.path.join(self.folder, "orders"))
 
     def perform(self) -> str:
         """Do what is left, and return the outcome."""
@@ -177,7 +183,11 @@ class Experiment:
             if not lives:
                 raise ArmFailed("the swap ended without a word")
             step = next((one.get("step") for one in reversed(found) if one.get("step")), "")
-            self.now("swap: %s" % step, detail=_json(os.path.join(RUN, ident, "now")).get("text") or "", swap=ident)
+            self.now(
+                "swap: %s" % step,
+                detail=_json(self.content(os.path.join(RUN, ident, "now"))).get("text") or "",
+                swap=ident,
+            )
             self.world.sleep(TICK_S)
 
     def closed(self, kind: str, ident: str) -> None:
@@ -206,8 +216,7 @@ class Experiment:
     def measure(self, number: int, step: Dict[str, Any]) -> None:
         """Run the benchmark of a step, and keep its lines on the disk."""
         ident = "%s-r%d-%d" % (self.ident, number, self.tries)
-        with open(os.path.join(home_of(self.ident), "requests"), "rb") as file:
-            requests = file.read()
+        requests = self.world.read(os.path.join(home_of(self.ident), "requests"))
         files = {
             "key": json.dumps({"key": self.key}).encode() + b"\n",
             "about": b"{}",
@@ -228,7 +237,7 @@ class Experiment:
         """Wait for the end of a run; the word with which it ended."""
         folder, asked, ordered = drive_folder.folder_of(ident), self.world.monotonic(), False
         while True:
-            why = drive_folder.how_ended(folder)
+            why = drive_folder.how_ended(folder, self.world)
             if why is not None:
                 return why
             if self.cancelled() and not ordered:
@@ -237,26 +246,19 @@ class Experiment:
             if self.world.monotonic() - asked > ALIVE_S:
                 asked = self.world.monotonic()
                 gone = transient.running("drive", self.world.call) != ident
-                if gone and drive_folder.how_ended(folder) is None:
+                if gone and drive_folder.how_ended(folder, self.world) is None:
                     raise ArmFailed("the load generator ended without a word")
             self.now("measuring", arm=arm, number=number, run=ident)
             self.world.sleep(TICK_S)
 
     def fetch(self, ident: str, number: int) -> None:
         """Keep the lines of a run on the disk, and take its folder away."""
-        kept = stamps_of(self.ident, number)
-        os.makedirs(os.path.dirname(kept), 0o700, exist_ok=True)
         source = os.path.join(drive_folder.folder_of(ident), "stamps")
         try:
-            with open(kept + ".new", "wb") as file:
-                with open(source, "rb") as told:
-                    shutil.copyfileobj(told, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(kept + ".new", kept)
+            self.world.copy(source, stamps_of(self.ident, number))
         except OSError as error:
             raise ArmFailed("the run could not be kept: %s" % (error.strerror or error)) from error
-        drive_folder.remove(ident)
+        drive_folder.remove(ident, self.world)
 
     # -- end --
 
@@ -266,7 +268,7 @@ class Experiment:
             return "baseline", "as planned" if outcome == "finished" else outcome
         starts = []
         for number, step in enumerate(self.plan["steps"]):
-            start = experiment_rule.start_of(_bytes(stamps_of(self.ident, number)).splitlines())
+            start = experiment_rule.start_of(self.content(stamps_of(self.ident, number)).splitlines())
             if start is not None:
                 starts.append((str(step["arm"]), start))
         return experiment_rule.winner(starts, float(self.plan.get("margin") or 0.02))
@@ -274,7 +276,12 @@ class Experiment:
 
 def main(arguments: Dict[str, Any]) -> int:
     """Run the experiment that lies ready; 0: it came to its end."""
-    experiment = Experiment(outside.name(arguments["id"]), World())
+    return run(arguments, World())
+
+
+def run(arguments: Dict[str, Any], world: World) -> int:
+    """As `main`, in a world."""
+    experiment = Experiment(outside.name(arguments["id"]), world)
     try:
         return 0 if experiment.perform() in ("finished", "cancelled") else 1
     except (OSError, ValueError, LookupError, TypeError, subprocess.SubprocessError) as error:
@@ -282,21 +289,9 @@ def main(arguments: Dict[str, Any]) -> int:
         raise
 
 
-def _bytes(path: str) -> bytes:
+def _json(data: bytes) -> Dict[str, Any]:
     try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
-
-
-def _text(path: str) -> str:
-    return _bytes(path).decode("utf-8", "replace").strip()
-
-
-def _json(path: str) -> Dict[str, Any]:
-    try:
-        found = outside.parse(_bytes(path) or b"{}")
+        found = outside.parse(data or b"{}")
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

@@ -7,10 +7,6 @@ key only, and the plan that lies there. One JSON line says how it went: {"began"
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import sys
-import time
 from typing import Any, Dict, List
 
 from specconsole.remote import outside, transient
@@ -21,20 +17,24 @@ from specconsole.remote.swap_world import World
 PROPERTIES = ("TimeoutStopSec=120", "OOMScoreAdjust=-900")
 STALE_S = 14 * 24 * 3600.0
 """So long what nobody has fetched lies on the disk."""
+GO = b'{"go"'
 WORDS = {"experiment": "an experiment", "swap": "a swap", "drive": "a benchmark"}
 
 
 def main(arguments: Dict[str, Any]) -> int:
     """Begin the experiment `id`; `resume`: let it go on."""
-    world = World()
-    world.tell(**begin(outside.name(arguments["id"]), arguments, world))
+    return begin(arguments, World())
+
+
+def begin(arguments: Dict[str, Any], world: World) -> int:
+    """As `main`, in a world."""
+    world.tell(**_begun(outside.name(arguments["id"]), arguments, world))
     return 0
 
 
-def begin(ident: str, arguments: Dict[str, Any], world: World) -> Dict[str, Any]:
-    """Begin it; the answer."""
-    lines = sys.stdin.buffer.read().splitlines(keepends=True)
-    if not lines or not lines[-1].startswith(b'{"go"'):
+def _begun(ident: str, arguments: Dict[str, Any], world: World) -> Dict[str, Any]:
+    lines = world.hear_until(GO)
+    if not lines or not lines[-1].startswith(GO):
         return {"refused": "the request did not arrive whole"}
     why = transient.not_now(arguments.get("boot"), "start units of its own", world)
     if why:
@@ -42,13 +42,13 @@ def begin(ident: str, arguments: Dict[str, Any], world: World) -> Dict[str, Any]
     other = transient.in_the_way(tuple(WORDS), world.call)
     if other:
         return {"refused": "%s runs (%s)" % (WORDS[other[0]], other[1]), "running": other[1], "kind": other[0]}
-    if arguments.get("resume") and not plan_of(ident):
+    if arguments.get("resume") and not plan_of(ident, world):
         return {"refused": "no such experiment lies on the host"}
     key = next((outside.parse(line)["key"] for line in lines if line.startswith(b'{"key"')), "")
     try:
         if not arguments.get("resume"):
-            sweep(time.time())
-            lay(ident, lines)
+            world.sweep(HOMES, STALE_S)
+            lay(ident, lines, world)
         folder = transient.lay(ident, {"key": str(key or "").encode()}, world)
     except OSError as error:
         return {"refused": "%s: %s" % (error.filename or RUN, error.strerror or error)}
@@ -56,27 +56,8 @@ def begin(ident: str, arguments: Dict[str, Any], world: World) -> Dict[str, Any]
     return {"refused": why} if why else {"began": ident}
 
 
-def lay(ident: str, lines: List[bytes]) -> None:
+def lay(ident: str, lines: List[bytes], world: World) -> None:
     """Keep what the host must know where a reboot does not take it; raises OSError. No key is in it."""
-    home = home_of(ident)
-    os.makedirs(HOMES, 0o700, exist_ok=True)
-    os.mkdir(home, 0o700)
     plan = next(outside.parse(line)["plan"] for line in lines if line.startswith(b'{"plan"'))
     requests = b"".join(line for line in lines if line.startswith(b'{"request"'))
-    for name, data in (("plan", json.dumps(plan).encode()), ("requests", requests)):
-        with open(os.open(os.path.join(home, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-
-
-def sweep(now: float) -> None:
-    """Take away experiments that nobody has touched for two weeks."""
-    for name in os.listdir(HOMES) if os.path.isdir(HOMES) else ():
-        home = os.path.join(HOMES, name)
-        try:
-            newest = max(os.lstat(os.path.join(home, one)).st_mtime for one in [".", *os.listdir(home)])
-        except (OSError, ValueError):
-            continue
-        if now - newest > STALE_S:
-            shutil.rmtree(home, ignore_errors=True)
+    world.lay(home_of(ident), (("plan", json.dumps(plan).encode()), ("requests", requests)))

@@ -14,6 +14,7 @@ import os
 from typing import Any, Dict, List, Set
 
 from specconsole.remote import outside
+from specconsole.remote.swap_ground import GROUND, Ground
 from specconsole.remote.swap_record import HOME, Event, read
 
 KIND = "experiment"
@@ -30,20 +31,19 @@ def record_of(ident: object) -> str:
     return os.path.join(home_of(ident), "record")
 
 
-def plan_of(ident: object) -> Dict[str, Any]:
+def plan_of(ident: object, ground: Ground = GROUND) -> Dict[str, Any]:
     """Its plan; {} where it is not there."""
     try:
-        with open(os.path.join(home_of(ident), "plan"), "rb") as file:
-            found = outside.parse(file.read())
+        found = outside.parse(ground.read(os.path.join(home_of(ident), "plan")))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def events_of(ident: object) -> List[Event]:
+def events_of(ident: object, ground: Ground = GROUND) -> List[Event]:
     """What is written down of it, oldest first."""
     try:
-        return read(record_of(ident), 64 << 20)
+        return read(record_of(ident), 64 << 20, ground)
     except (OSError, ValueError):
         return []
 
@@ -65,10 +65,9 @@ def ended(found: List[Event]) -> bool:
     return bool(found) and found[-1]["event"] == "end"
 
 
-def all_of() -> List[str]:
-    """The ids of the experiments that lie on the host, oldest first."""
-    try:
-        names = os.listdir(HOMES)
-    except OSError:
-        return []
-    return sorted(names, key=lambda name: os.stat(os.path.join(HOMES, name, "plan")).st_mtime)
+def all_of(ground: Ground = GROUND) -> List[str]:
+    """The ids of the experiments that lie on the host, oldest first; one of which nothing was written down yet is the newest."""
+    began = {
+        name: next((event["at"] for event in events_of(name, ground)), float("inf")) for name in ground.names(HOMES)
+    }
+    return sorted(began, key=lambda name: began[name])

@@ -7,8 +7,6 @@ last. A file is written as it is.
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from typing import Any, Dict
 
 from specconsole.remote import outside, transient
@@ -28,16 +26,24 @@ from specconsole.remote.swap_world import World
 
 TICK_S = 0.5
 UNIT_S = 3.0
+PIECE = 1 << 20
 
 
 def main(arguments: Dict[str, Any]) -> int:
     """Follow the experiment `id` from its event `first` on; or `list`, `file` (plan, requests, a step's number) or `fetched`."""
-    world, ident = World(), str(arguments.get("id") or "")
+    return tell(arguments, World())
+
+
+def tell(arguments: Dict[str, Any], world: World) -> int:
+    """As `main`, in a world."""
+    ident = str(arguments.get("id") or "")
     try:
         if arguments.get("list"):
-            world.tell(experiments=[brief(one) for one in all_of()], running=transient.running(KIND, world.call))
+            world.tell(
+                experiments=[brief(one, world) for one in all_of(world)], running=transient.running(KIND, world.call)
+            )
         elif arguments.get("file") is not None:
-            _copy(ident, str(arguments["file"]))
+            _copy(ident, str(arguments["file"]), world)
         elif arguments.get("cancel"):
             world.tell(given=cancel(ident, world))
         elif arguments.get("fetched"):
@@ -49,9 +55,9 @@ def main(arguments: Dict[str, Any]) -> int:
     return 0
 
 
-def brief(ident: str) -> Dict[str, Any]:
+def brief(ident: str, world: World) -> Dict[str, Any]:
     """An experiment in a few words."""
-    found, plan = events_of(ident), plan_of(ident)
+    found, plan = events_of(ident, world), plan_of(ident, world)
     last = found[-1] if found else {}
     return {
         "id": ident,
@@ -65,14 +71,14 @@ def brief(ident: str) -> Dict[str, Any]:
     }
 
 
-def _copy(ident: str, name: str) -> None:
+def _copy(ident: str, name: str, world: World) -> None:
     path = stamps_of(ident, int(name)) if name.isdecimal() else os.path.join(home_of(ident), os.path.basename(name))
     try:
-        with open(path, "rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer)
-    except OSError:
+        size = world.size(path)
+        for offset in range(0, size, PIECE):
+            world.pass_on(world.read(path, offset, min(PIECE, size - offset)))
+    except FileNotFoundError:
         pass
-    sys.stdout.buffer.flush()
 
 
 def cancel(ident: str, world: World) -> bool:
@@ -85,9 +91,9 @@ def cancel(ident: str, world: World) -> bool:
 
 def fetched(ident: str, world: World) -> bool:
     """Take away an experiment that a console has whole; False while it runs."""
-    if transient.running(KIND, world.call) == ident and not ended(events_of(ident)):
+    if transient.running(KIND, world.call) == ident and not ended(events_of(ident, world)):
         return False
-    shutil.rmtree(home_of(ident), ignore_errors=True)
+    world.clear(home_of(ident))
     return True
 
 
@@ -98,7 +104,7 @@ def follow(ident: str, first: int, world: World) -> None:
         now = world.size(record_of(ident))
         if now != size:
             size = now
-            for event in events_of(ident)[told:]:
+            for event in events_of(ident, world)[told:]:
                 told += 1
                 world.tell(record=event)
         moment = _moment(ident, moment, world)
@@ -107,7 +113,7 @@ def follow(ident: str, first: int, world: World) -> None:
             lives = transient.running(KIND, world.call) == ident
             world.tell(unit=lives)
             if not lives and world.size(record_of(ident)) == size:
-                world.tell(end="" if ended(events_of(ident)) else "nobody goes on with it")
+                world.tell(end="" if ended(events_of(ident, world)) else "nobody goes on with it")
                 return
         world.sleep(TICK_S)
 

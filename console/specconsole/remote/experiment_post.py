@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from typing import Any, Dict
 
 from specconsole.remote import outside, transient
@@ -18,13 +17,18 @@ DIED = "the experiment's own program was ended"
 
 def main(arguments: Dict[str, Any]) -> int:
     """Say that it was ended where it could not say so itself, see that a unit serves, and take the folder away."""
-    ident, world = outside.name(arguments["id"]), World()
-    found = events_of(ident)
+    return settle(arguments, World())
+
+
+def settle(arguments: Dict[str, Any], world: World) -> int:
+    """As `main`, in a world."""
+    ident = outside.name(arguments["id"])
+    found = events_of(ident, world)
     systemd = Systemd(world.call)
     if found and not ended(found) and not systemd.is_shutting_down():
         record = Record(ident, record_of(ident), "", len(found), world)
-        record.write("end", outcome="failed", why=leave(ident, plan_of(ident), systemd, world))
-    shutil.rmtree(os.path.join(RUN, ident), ignore_errors=True)
+        record.write("end", outcome="failed", why=leave(ident, plan_of(ident, world), systemd, world))
+    world.clear(os.path.join(RUN, ident))
     return 0
 
 

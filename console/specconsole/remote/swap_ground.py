@@ -1,6 +1,6 @@
-"""What a swap's programs stand on: the host's clock, its files, their own input and output; Python 3.8.
+"""What the programs of swaps and experiments stand on: the host's clock, its files, their own input and output; Python 3.8.
 
-A swap touches its host only through here and through `swap_world`. So the same steps, rules and record can be run where
+They touch their host only through here and through `swap_world`. So the same steps, rules and record can be run where
 there is no host: the simulated one is another ground.
 """
 
@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import time
-from typing import Any, Iterable, Optional, Tuple
+from typing import Any, Iterable, List, Optional, Tuple
 
 from specconsole.remote.loader import own_blob
 
@@ -54,10 +54,24 @@ class Ground:
         """The first line of standard input."""
         return sys.stdin.readline()
 
+    def hear_until(self, last: bytes) -> List[bytes]:
+        """The lines of standard input up to one that begins so; without it where the input ends before."""
+        lines: List[bytes] = []
+        for line in sys.stdin.buffer:
+            lines.append(line)
+            if line.startswith(last):
+                break
+        return lines
+
     def tell(self, **values: Any) -> None:
         """Print one JSON line."""
         sys.stdout.write(json.dumps(values, separators=(",", ":")) + "\n")
         sys.stdout.flush()
+
+    def pass_on(self, data: bytes) -> None:
+        """Print bytes as they are."""
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
 
     def say(self, text: str) -> None:
         """Write a line for people, which a unit's journal takes; a journal that is gone stops nothing."""
@@ -118,7 +132,7 @@ class Ground:
         os.replace(path + ".new", path)
 
     def lay(self, folder: str, files: Iterable[Tuple[str, bytes]]) -> None:
-        """Make a folder of root's alone with these files in it, whole or not at all; the one around it where it is missing."""
+        """Make a folder of root's alone with these files in it, forced to the disk, whole or not at all."""
         os.makedirs(os.path.dirname(folder), 0o700, exist_ok=True)
         os.mkdir(folder, 0o700)
         try:
@@ -127,6 +141,25 @@ class Ground:
         except OSError:
             self.clear(folder)
             raise
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy a file to where it stays, whole or not at all, and force it to the disk."""
+        import shutil
+
+        os.makedirs(os.path.dirname(target), 0o700, exist_ok=True)
+        with open(target + ".new", "wb") as file:
+            with open(source, "rb") as told:
+                shutil.copyfileobj(told, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(target + ".new", target)
+
+    def names(self, folder: str) -> List[str]:
+        """What lies in a folder, sorted; nothing where there is none."""
+        try:
+            return sorted(os.listdir(folder))
+        except OSError:
+            return []
 
     def clear(self, folder: str) -> None:
         """Take a folder away; one that is gone or held is no matter."""
@@ -137,7 +170,7 @@ class Ground:
     def sweep(self, folder: str, stale_s: float) -> None:
         """Take away the folders in a folder that nobody has touched for so long."""
         at = self.now()
-        for name in os.listdir(folder):
+        for name in self.names(folder):
             inner = os.path.join(folder, name)
             try:
                 newest = max(os.lstat(os.path.join(inner, one)).st_mtime for one in [".", *os.listdir(inner)])
@@ -172,5 +205,6 @@ def _lay(path: str, data: bytes) -> None:
     try:
         if os.write(fd, data) != len(data):
             raise OSError(28, "No space left on device", path)
+        os.fsync(fd)
     finally:
         os.close(fd)
