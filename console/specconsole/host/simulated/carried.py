@@ -11,9 +11,13 @@ from typing import Any
 from specconsole.host.simulated.drive import drive
 from specconsole.host.simulated.machine import Machine
 from specconsole.host.simulated.process import Output
+from specconsole.remote.drive_begin import OTHERS, WORDS
+from specconsole.remote.drive_folder import folder_of
+from specconsole.remote.transient import unit as unit_of
 
 PROGRAMS = ("drive_begin", "drive_follow", "drive_order", "drive_look")
 _CANCEL = b'{"cancel": true}\n'
+_UNIT = f"{unit_of('drive')}.service"
 _END = b'{"event":"end"'
 
 
@@ -64,9 +68,10 @@ class Carrier:
         data = b""
         while b'{"go"' not in data or not data.endswith(b"\n"):
             data += await stdin.get()
-        busy = next((ident for ident, run in self._runs.items() if not run.over), None)
-        if busy is not None:
-            return {"refused": "a benchmark runs", "running": busy, "kind": "drive"}
+        for kind in OTHERS:
+            said = self._machine.transients.get(f"{unit_of(kind)}.service")
+            if said is not None:
+                return {"refused": f"{WORDS[kind]} runs", "running": said.rpartition(" ")[2], "kind": kind}
         about: Mapping[str, Any] = {}
         rest = []
         for line in data.splitlines(keepends=True):
@@ -77,6 +82,7 @@ class Carrier:
         run = _Run({**arguments["brief"], "began": self._machine.clock.now()}, about)
         run.stdin.put_nowait(b"".join(rest))
         self._runs[str(arguments["id"])] = run
+        self._machine.transients[_UNIT] = f"specconsole: drive {arguments['id']}"
         self._spawn(self._carry(run, arguments["run"]), "carried run")
         return {"began": arguments["id"]}
 
@@ -85,6 +91,7 @@ class Carrier:
             if isinstance(item, bytes):
                 run.last = self._machine.clock.now()
                 run.tell(item)
+        del self._machine.transients[_UNIT]
         run.over = True
         run.tell()
 
@@ -120,3 +127,27 @@ class Carrier:
             for ident, run in self._runs.items()
         ]
         return {"runs": runs, "running": next((ident for ident, run in self._runs.items() if not run.over), None)}
+
+
+async def unit(machine: Machine, ident: str, speed: float, tick_s: float) -> None:
+    """A run that an experiment has laid into a folder, as `remote/drive_unit`: its lines go into the folder's stamps.
+
+    `tick_s`: how often to look for orders, at least.
+    """
+    folder, disk = folder_of(ident), machine.disk
+    stdin: asyncio.Queue[bytes] = asyncio.Queue()
+    stdin.put_nowait(disk.read(f"{folder}/key") + disk.read(f"{folder}/input"))
+    listening = asyncio.ensure_future(_hear(machine, f"{folder}/orders", stdin, tick_s))
+    try:
+        async for item in drive(machine, json.loads(disk.read(f"{folder}/arguments")), stdin, speed):
+            if isinstance(item, bytes):
+                disk.append(f"{folder}/stamps", item)
+    finally:
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+
+
+async def _hear(machine: Machine, orders: str, stdin: asyncio.Queue[bytes], tick_s: float) -> None:
+    while orders not in machine.disk.files:
+        await machine.clock.sleep(max(tick_s, 0.2))
+    stdin.put_nowait(_CANCEL)

@@ -23,6 +23,10 @@ class Disk:
         """The files below a folder; a folder without any is none."""
         return [path for path in self.files if path.startswith(f"{folder}/")]
 
+    def names(self, folder: str) -> list[str]:
+        """What lies in a folder, files and folders, sorted."""
+        return sorted({path.removeprefix(f"{folder}/").partition("/")[0] for path in self.within(folder)})
+
     def clear(self, folder: str) -> None:
         """Take away all that is below a folder."""
         for path in self.within(folder):

@@ -62,7 +62,7 @@ class SimulatedHost:
         self._tasks: set[asyncio.Task[None]] = set()
         self._processes: set[SimulatedProcess] = set()
         self._opened = False
-        self._programs = Programs(self.machine, self.clock, self._speed * _LEAST_SLEEP_S, self._spawn)
+        self._programs = Programs(self.machine, self.clock, self._speed, self._speed * _LEAST_SLEEP_S, self._spawn)
         self._carrier = carried.Carrier(self.machine, self._speed, self._spawn)
 
     @property

@@ -47,6 +47,7 @@ def _values(machine: Machine, index: int) -> dict[str, str]:
         "power.limit": f"{card['power_limit_w']:.2f} W",
         "temperature.gpu": f"{reading.celsius:.0f}",
         "clocks.current.sm": f"{reading.sm_mhz} MHz",
+        "clocks.sm": f"{reading.sm_mhz} MHz",
         "clocks.current.memory": f"{reading.memory_mhz} MHz",
         "clocks.max.sm": f"{card['sm_mhz_max']} MHz",
         "mig.mode.current": "Disabled",

@@ -1,4 +1,4 @@
-"""The simulated host as a swap's programs see and move it: `remote/swap*` run on it as they are, none of it twice."""
+"""The simulated host as the programs of swaps and experiments see and move it: `remote/` runs on it as it is, none of it twice."""
 
 from __future__ import annotations
 
@@ -97,9 +97,17 @@ class SimulatedWorld(World):
         """The first line of standard input."""
         return self._strand.wait(_line(self._stdin)) if self._stdin else ""
 
+    def hear_until(self, last: bytes) -> list[bytes]:
+        """The lines of standard input up to one that begins so."""
+        return self._strand.wait(_lines(self._stdin, last)) if self._stdin else []
+
     def tell(self, **values: Any) -> None:
         """Print one JSON line."""
         self._out(json.dumps(values, separators=(",", ":")).encode() + b"\n")
+
+    def pass_on(self, data: bytes) -> None:
+        """Print bytes as they are."""
+        self._out(data)
 
     def say(self, text: str) -> None:
         """Print a line for people."""
@@ -130,6 +138,14 @@ class SimulatedWorld(World):
         """Make a folder with these files in it."""
         for name, data in files:
             self.put(f"{folder}/{name}", data)
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy a file."""
+        self.put(target, self.read(source))
+
+    def names(self, folder: str) -> list[str]:
+        """What lies in a folder."""
+        return self._machine.disk.names(folder)
 
     def clear(self, folder: str) -> None:
         """Take a folder away."""
@@ -274,6 +290,16 @@ async def _line(stdin: asyncio.Queue[bytes]) -> str:
     while b"\n" not in data:
         data += await stdin.get()
     return data.partition(b"\n")[0].decode()
+
+
+async def _lines(stdin: asyncio.Queue[bytes], last: bytes) -> list[bytes]:
+    data = b""
+    while True:
+        *whole, _ = data.split(b"\n")
+        end = next((place for place, line in enumerate(whole) if line.startswith(last)), None)
+        if end is not None:
+            return [line + b"\n" for line in whole[: end + 1]]
+        data += await stdin.get()
 
 
 async def _ask(answer: Awaitable[Any]) -> tuple[int, bytes] | None:
