@@ -146,10 +146,13 @@ async def forget(host: Host, ident: str) -> bool:
     return bool(answers and answers[-1].get("given"))
 
 
-async def file_of(host: Host, ident: str, name: str) -> bytes:
-    """A file of an experiment: plan, or a step's number for its stamps; b"" where there is none. Raises LinkLost."""
+async def file_of(host: Host, ident: str, name: str, offset: int = 0) -> bytes:
+    """A file of an experiment from a byte on: plan, or a step's number for its stamps so far; b"" where there is none.
+
+    Raises LinkLost.
+    """
     data = bytearray()
-    program = Program("experiment_follow", {"id": ident, "file": name})
+    program = Program("experiment_follow", {"id": ident, "file": name, "offset": offset})
     async with host.process(program) as process, aclosing(process.read()) as chunks:
         async for chunk in chunks:
             data += chunk

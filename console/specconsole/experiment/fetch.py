@@ -41,6 +41,10 @@ class StepResult:
     """Seconds since the epoch by the host's clock."""
     served: float | None = None
     """When the unit was proven to serve."""
+    served_already: bool = False
+    """It was not swapped to: it served when the experiment began."""
+    soaked: float | None = None
+    """When its rest was over, and the run began."""
     ended: float | None = None
     heat: Sequence[Sequence[Sequence[float | None]]] = ()
     """Before and after the run: a row a GPU of index, degrees, watts, MHz."""
@@ -108,7 +112,14 @@ async def about(host: Host, made: Prepared) -> dict[str, Any]:
             environment={**cards, "argv": list(unit.serving.argv)},
         )
         arms[name] = {"identity": asdict(who), "source": asdict(source_of(unit))}
-    return {"spec": made.plan.bench.to_json(), "arms": arms, "text": made.plan.text, "refused": dict(made.refused)}
+    return {
+        "spec": made.plan.bench.to_json(),
+        "arms": arms,
+        "text": made.plan.text,
+        "refused": dict(made.refused),
+        "loads_s": {name: list(made.loads_s.get(made.units[name].key) or ()) for name in arms},
+        "bench_s": made.forecast.bench_s,
+    }
 
 
 async def fetch(host: Host, ident: str, memory: Memory | None = None) -> Experiment:
@@ -149,12 +160,23 @@ def result_of(number: int, arm: str, events: Sequence[Event]) -> StepResult:
         if state == "begin":
             made = StepResult(number, arm, state, began=at)
         elif state == "swapped":
-            made = replace(made, state=state, served=at, invocation=str(event.get("invocation") or ""))
+            already = str(event.get("text") or "").endswith("serves already")
+            invocation = str(event.get("invocation") or "")
+            made = replace(made, state=state, served=at, served_already=already, invocation=invocation)
         else:
             ended = at if state in ("done", "failed") else None
             heat = (*made.heat, event["heat"]) if event.get("heat") else made.heat
-            made = replace(made, state=state, why=str(event.get("why") or ""), ended=ended, heat=heat)
+            soaked = at if state == "soaked" else made.soaked
+            made = replace(made, state=state, why=str(event.get("why") or ""), ended=ended, heat=heat, soaked=soaked)
     return made
+
+
+def book_of(ident: str, plan: Mapping[str, Any], step: StepResult) -> Book:
+    """An empty book for the stamps of a step."""
+    known = plan["about"]
+    identity = replace(Identity(**known["arms"][step.arm]["identity"]), invocation=step.invocation)
+    spec = replace(BenchSpec.from_json(known["spec"]), label=f"{plan['name']} {step.number + 1}: {step.arm}")
+    return Book(spec, identity, step.number, ident=f"{ident}/{step.number}")
 
 
 async def _run(
@@ -162,14 +184,10 @@ async def _run(
 ) -> BenchRun:
     """A step's run from its stamps."""
     with readable(host.name):
-        known = plan["about"]["arms"][step.arm]
-        source, told = Source(**known["source"]), Identity(**known["identity"])
-        spec = replace(
-            BenchSpec.from_json(plan["about"]["spec"]), label=f"{plan['name']} {step.number + 1}: {step.arm}"
-        )
+        source, book = Source(**plan["about"]["arms"][step.arm]["source"]), book_of(ident, plan, step)
     said = await of_unit(host, source, step.invocation)
-    identity = replace(told, invocation=step.invocation, runner=said.runner, async_scheduling=said.async_scheduling)
-    book = Book(spec, identity, step.number, ident=f"{ident}/{step.number}")
+    identity = replace(book.run.identity, runner=said.runner, async_scheduling=said.async_scheduling)
+    book.run = replace(book.run, identity=identity)
     with readable(host.name):
         for line in stamps.splitlines():
             book.take(outside.parse(line))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 from specconsole.bench import side, table
@@ -12,9 +14,10 @@ from specconsole.bench.arms import Sorted, best_k, sort
 from specconsole.bench.compare import Comparison
 from specconsole.experiment.chart import Bar, bars
 from specconsole.experiment.fetch import Experiment, StepResult
-from specconsole.text import UNKNOWN, duration, one_line
+from specconsole.text import UNKNOWN, duration, one_line, reason
 
 NONE = Sorted(())
+REPORT = "report.md"
 
 
 def compared(found: Experiment) -> Sorted:
@@ -119,6 +122,22 @@ def _repeat(found: Experiment) -> list[str]:
     asked = known.get("spec") or {}
     lines += [f"Prompt {one['id']}: {len(one['text'])} characters." for one in asked.get("prompts") or []]
     return lines
+
+
+def files(found: Experiment) -> dict[str, str]:
+    """All that is written of it, by the name of the file."""
+    return {REPORT: markdown(found), "experiment.json": json.dumps(found.to_json()), **charts(found)}
+
+
+def written(folder: Path, found: Experiment) -> str:
+    """Write it into a folder, which is made; returns why that failed, or ""."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files(found).items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        return f"{folder} cannot be written: {reason(error)}."
+    return ""
 
 
 def charts(found: Experiment) -> dict[str, str]:

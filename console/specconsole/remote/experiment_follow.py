@@ -43,7 +43,7 @@ def tell(arguments: Dict[str, Any], world: World) -> int:
                 experiments=[brief(one, world) for one in all_of(world)], running=transient.running(KIND, world.call)
             )
         elif arguments.get("file") is not None:
-            _copy(ident, str(arguments["file"]), world)
+            _copy(_path(ident, str(arguments["file"]), world), int(arguments.get("offset") or 0), world)
         elif arguments.get("cancel"):
             world.tell(given=cancel(ident, world))
         elif arguments.get("fetched"):
@@ -71,11 +71,20 @@ def brief(ident: str, world: World) -> Dict[str, Any]:
     }
 
 
-def _copy(ident: str, name: str, world: World) -> None:
-    path = stamps_of(ident, int(name)) if name.isdecimal() else os.path.join(home_of(ident), os.path.basename(name))
+def _path(ident: str, name: str, world: World) -> str:
+    """Where a file lies; the stamps of a run that goes on are still in its own folder."""
+    if not name.isdecimal():
+        return os.path.join(home_of(ident), os.path.basename(name))
+    kept = stamps_of(ident, int(name))
+    runs = [one for one in world.names(RUN) if one.startswith("%s-r%d-" % (ident, int(name)))]
+    live = max(runs, key=lambda one: int(one.rpartition("-")[2]), default="")
+    return os.path.join(RUN, live, "stamps") if live else kept
+
+
+def _copy(path: str, first: int, world: World) -> None:
     try:
         size = world.size(path)
-        for offset in range(0, size, PIECE):
+        for offset in range(first, size, PIECE):
             world.pass_on(world.read(path, offset, min(PIECE, size - offset)))
     except FileNotFoundError:
         pass

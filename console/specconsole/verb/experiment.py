@@ -80,11 +80,9 @@ async def _run(args: argparse.Namespace) -> int:
 
 async def _begin(args: argparse.Namespace, host: Host, memory: Memory) -> int:
     """Prepare, show, ask, hand over, follow."""
-    from specconsole.bench.execute import messages
-    from specconsole.experiment import carry, fetch, plan, prepare
-    from specconsole.host.errand import new_id
+    from specconsole.experiment import plan, prepare
+    from specconsole.experiment.hand_over import hand_over
     from specconsole.service.discover import discover
-    from specconsole.service.secret import api_key
 
     profile = profile_for(args, host)
     if not args.plan:
@@ -100,32 +98,10 @@ async def _begin(args: argparse.Namespace, host: Host, memory: Memory) -> int:
     if not args.yes and not _confirmed(host):
         say("nothing was changed")
         return 1
-    if made.to_write:
-        await _derive(host, made)
-        made = await prepare.fit(host, asked, await discover(host, profile), profile, memory)
-        if made.blockers or made.to_write:
-            why = (*made.blockers, *(f"{one.name} would be written differently now" for one in made.to_write))
-            raise SpecConsoleError("The derived units are not as planned.", "; ".join(why))
-    key = await api_key(host, made.units["baseline"], profile, os.environ)
-    secret = key.reveal() if key else None
-    ident = going.id if going else new_id()
-    if going:
-        await carry.begin(host, ident, api_key=secret)
-    else:
-        requests = [line for line in messages(asked.bench, None) if line.startswith(b'{"request"')]
-        told = made.to_json(await fetch.about(host, made))
-        await carry.begin(host, ident, plan=told, requests=requests, api_key=secret)
+    resumed = going.id if going else ""
+    ident = await hand_over(host, made, profile, memory, os.environ, resumed=resumed, tell=say)
     say(f"experiment {ident} is the host's now: this machine may sleep")
     return 0 if args.detach else await _watch(args, host, ident, memory)
-
-
-async def _derive(host: Host, made: Prepared) -> None:
-    """Write the units of derived arms, as shown."""
-    from specconsole.service import derive_write
-
-    for one in made.to_write:
-        done = await derive_write.write(host, one)
-        say(f"wrote {done.path}")
 
 
 def _show(args: argparse.Namespace, made: Prepared, going: Lying | None) -> None:
@@ -258,31 +234,21 @@ def _report_of(args: argparse.Namespace, found: Experiment) -> int:
     from specconsole.bench.judge import Word
     from specconsole.experiment import report
 
-    text = report.markdown(found)
     if args.to:
-        folder = Path(args.to)
-        _write(folder, {"report.md": text, "experiment.json": json.dumps(found.to_json()), **report.charts(found)})
-        say(f"written to {folder}")
+        if trouble := report.written(Path(args.to), found):
+            raise UsageError(trouble)
+        say(f"written to {args.to}")
     if args.json:
         output.write_json({**found.to_json(), "answer": report.answer(found)})
     elif args.to:
         output.write_text("\n".join(report.answer(found)))
     else:
-        output.write(text)
+        output.write(report.markdown(found))
     if found.end is not None and found.end.get("outcome") == "failed":
         return 1
     words = [one.judgement.word for one in report.compared(found).comparisons if one.comparable]
     told = {Word.FASTER, Word.SLOWER, Word.ALIKE}
     return 0 if words and all(word in told for word in words) else INCONCLUSIVE
-
-
-def _write(folder: Path, files: dict[str, str]) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            (folder / name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be written: {reason(error)}.") from error
 
 
 def _read(name: str) -> Experiment:
