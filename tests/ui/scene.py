@@ -33,6 +33,7 @@ from specconsole.service.unit import Serving, Speculation, Unit, UnitState
 from specconsole.ui.app import SpecConsole
 from specconsole.ui.swap_feed import Prepared
 from tests.fakes import FakeClock, FakeHost
+from tests.ui.played_experiments import PlayedExperiments
 from tests.ui.played_history import PlayedHistory
 
 GIB = 1024**3
@@ -252,6 +253,7 @@ class PlayedFeeds:
         self.remembered: list[LoadTimeline] = []
         self.swaps = PlayedSwaps(self)
         self.derives = PlayedDerives()
+        self.experiments = PlayedExperiments(self._play)
         self.past = PlayedHistory()
         self.lies: Carried | None = None
         """A benchmark that the host carries."""

@@ -19,18 +19,19 @@ from specconsole.ui import keys, memory, theme
 from specconsole.ui.arrangement import Arrangement
 from specconsole.ui.ascii import AsciiFilter
 from specconsole.ui.colourless import Colourless
+from specconsole.ui.experimenting import ExperimentApp
 from specconsole.ui.fault import FaultLog
 from specconsole.ui.feeds import Feeds
 from specconsole.ui.gpu_rows import neighbour
 from specconsole.ui.local_time import LocalTime
 from specconsole.ui.log_reading import LogReading
 from specconsole.ui.palette import Commands
-from specconsole.ui.remembering import RememberApp
 from specconsole.ui.screens.bench import BenchScreen
 from specconsole.ui.screens.compare import CompareScreen
 from specconsole.ui.screens.dashboard import DashboardScreen
 from specconsole.ui.screens.doctor import DoctorScreen
 from specconsole.ui.screens.engine import EngineScreen
+from specconsole.ui.screens.experiment import ExperimentScreen
 from specconsole.ui.screens.gpu import GpuScreen
 from specconsole.ui.screens.history import HistoryScreen
 from specconsole.ui.screens.live import LiveScreen
@@ -49,7 +50,7 @@ DEFAULT_THEME, COLOURLESS_THEME = "dark", "mono"
 _COLOURLESS = Colourless()
 
 
-class SpecConsole(RememberApp):
+class SpecConsole(ExperimentApp):
     """The console on one host: its screens, themes and commands; the data is `LiveApp`'s."""
 
     TITLE = "specconsole"
@@ -86,6 +87,7 @@ class SpecConsole(RememberApp):
         self.add_mode("load", lambda: self._bound(LoadScreen()))
         self.add_mode("doctor", lambda: self._bound(DoctorScreen()))
         self.add_mode("swap", lambda: self._bound(SwapScreen()))
+        self.add_mode("experiment", lambda: self._bound(ExperimentScreen(self.stamp)))
         self._state = state
         self._spelling: list[LineFilter] = [AsciiFilter()] if ascii_only else []
         self._notices: list[str] = []

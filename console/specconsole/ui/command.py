@@ -22,6 +22,7 @@ class Place(Enum):
     BENCH = "benchmark"
     DOCTOR = "doctor"
     SWAP = "swap"
+    EXPERIMENT = "experiment"
     LOAD_PANE = "load pane"
     LOAD = "load"
     UNIT = "unit"
@@ -52,6 +53,7 @@ AROUND: Mapping[Place, tuple[Place, ...]] = {
     Place.BENCH: (Place.BENCH, Place.SHEET, Place.APP),
     Place.DOCTOR: (Place.DOCTOR, Place.SHEET, Place.APP),
     Place.SWAP: (Place.SWAP, Place.SHEET, Place.APP),
+    Place.EXPERIMENT: (Place.EXPERIMENT, Place.SHEET, Place.APP),
     Place.LOAD_PANE: (Place.LOAD_PANE, Place.DASHBOARD, Place.MAIN, Place.APP),
     Place.LOAD: (Place.LOAD, Place.SHEET, Place.APP),
     Place.UNIT: (Place.UNIT, Place.SHEET, Place.APP),

@@ -91,6 +91,16 @@ def page_rows(compared: Compared | None, at: int, day: Callable[[float], str], c
     return rows
 
 
+def comparison_rows(found: Comparison, cells: int) -> Line:
+    """The verdict of one comparison and its table, without the rest."""
+    yield from head_rows(
+        f"{text.one_line(found.b.identity.arm, 24)} beside {text.one_line(found.a.identity.arm, 24)}", cells
+    )
+    glyph, ink = verdict_ink(found)
+    yield from said_rows(glyph, ink, side.verdict(found), cells, "strong")
+    yield from _table([*found.pairs, found.overall], found, cells)
+
+
 def _comparison(found: Comparison, cells: int) -> Line:
     glyph, ink = verdict_ink(found)
     yield from said_rows(glyph, ink, side.verdict(found), cells, "strong")

@@ -7,6 +7,7 @@ import importlib
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from specconsole.clock import Clock
@@ -18,6 +19,7 @@ from specconsole.host.base import Host, Link
 from specconsole.logs.record import Kind, Level, LogRecord
 from specconsole.service.unit import Unit
 from specconsole.ui.derive_feed import Derives, HostDerives
+from specconsole.ui.experiment_feed import Experiments, HostExperiments
 from specconsole.ui.history_feed import Histories, KeptHistories
 from specconsole.ui.swap_feed import HostSwaps, Swaps
 
@@ -47,6 +49,11 @@ class Feeds(Protocol):
     @property
     def derives(self) -> Derives:
         """Units that are made from a baseline."""
+        ...
+
+    @property
+    def experiments(self) -> Experiments:
+        """Experiments of the host."""
         ...
 
     @property
@@ -121,11 +128,14 @@ class HostFeeds:
         profile: Profile | None,
         environ: Mapping[str, str],
         memory: Memory | None = None,
+        reports: Path | None = None,
     ) -> None:
+        """`reports`: the folder for the reports of experiments; None: none are written."""
         self._host, self._clock, self._profile, self._environ = host, clock, profile, environ
         self._memory = memory
         self.swaps: Swaps = HostSwaps(host, clock, profile, environ, memory)
         self.derives: Derives = HostDerives(host, profile)
+        self.experiments: Experiments = HostExperiments(host, clock, profile, environ, memory, reports)
         self.past: Histories = KeptHistories(memory)
         self._control = ProbeControl()
         self._cursors: dict[str, str] = {}

@@ -54,7 +54,7 @@ async def run(
         hooks: commands and an address that are told when a load ends; the terminal always is.
     """
     memory = Memory(state / "history.db") if state else None
-    feeds = HostFeeds(host, clock, profile, environ or {}, memory)
+    feeds = HostFeeds(host, clock, profile, environ or {}, memory, state / "experiments" if state else None)
     app = SpecConsole(
         host,
         feeds,

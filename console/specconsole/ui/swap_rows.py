@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from specconsole.load.diagnosis import Diagnosis
 from specconsole.remote.swap_record import Step, Story
@@ -22,12 +22,17 @@ _TIME = 9
 
 def plan_rows(plan: Plan, cells: int) -> list[Row]:
     """What stands in the way, then what will happen, in order, and what it costs."""
+    return topic_rows(sorted(lines(plan), key=lambda line: line[0] != "BLOCKED"), _INKS, cells)
+
+
+def topic_rows(said: Iterable[tuple[str, str]], inks: Mapping[str, str], cells: int) -> list[Row]:
+    """Sentences hung under their topics; some topics have inks of their own."""
     rows: list[Row] = []
-    for topic, said in sorted(lines(plan), key=lambda line: line[0] != "BLOCKED"):
-        ink = _INKS.get(topic, "text")
-        for number, line in enumerate(_wrapped(said, cells - _TOPIC - 2)):
+    for topic, sentence in said:
+        ink = inks.get(topic, "text")
+        for number, line in enumerate(_wrapped(sentence, cells - _TOPIC - 2)):
             head = "" if number else topic
-            rows.append(((f" {head:<{_TOPIC}} ", "key" if topic not in _INKS else ink), (line, ink)))
+            rows.append(((f" {head:<{_TOPIC}} ", "key" if topic not in inks else ink), (line, ink)))
     return rows
 
 

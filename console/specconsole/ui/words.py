@@ -303,6 +303,22 @@ PANES: Mapping[str, tuple[Entry, ...]] = {
         ),
         ("—", "unknown; it is never shown as 0", ""),
     ),
+    "experiment": (
+        (
+            "▶ ✔ ✖ ○",
+            "the step that it is at; measured; passed over, with the reason below; to come",
+            "the host's record",
+        ),
+        ("swap+load", "from the order to swap until the unit was proven to serve", "the host's record"),
+        ("run", "how long its benchmark took, or takes so far", "the host's record"),
+        ("TPOT p50", "the median of its requests' times per token, so far while it runs", "the stamps of its run"),
+        ("τ", "tokens per step over all steps", "the server's counters, or the stamps"),
+        ("acc.", "accepted / drafted tokens; — without speculation", "the server's counters"),
+        ("J/token", "energy of the unit's GPUs a token", "NVML"),
+        ("°C before, after", "the coolest to the hottest GPU before and after its run", "nvidia-smi"),
+        ("ends", "from when to when it will be over", "earlier loads, its own steps so far"),
+        ("—", "unknown; it is never shown as 0", ""),
+    ),
     "history": (
         (
             "✔ ✖ ▲ ◐ ·",

@@ -1,0 +1,185 @@
+"""Experiments as a part of the app: planned by one key, confirmed, followed; one on the host is found on connecting."""
+
+from __future__ import annotations
+
+from textual.reactive import var
+
+from specconsole.errors import SpecConsoleError
+from specconsole.experiment.carry import Lying
+from specconsole.experiment.watch import Standing
+from specconsole.host.base import Link, LinkKind
+from specconsole.ui.experiment_feed import Reported
+from specconsole.ui.feeding import Source, follow
+from specconsole.ui.remembering import RememberApp
+from specconsole.ui.screens.choose import ChooseScreen
+from specconsole.ui.screens.confirm import ConfirmScreen
+from specconsole.ui.screens.experiment import ExperimentPlanScreen
+
+
+class ExperimentApp(RememberApp):
+    """Swaps to each arm of a plan in turn and measures it, always behind a forecast that was confirmed."""
+
+    experiment: var[Standing | None] = var(None)
+    """The experiment that runs, or the last one that was seen."""
+    experiment_at: var[float] = var(0.0)
+    """Seconds since the epoch, by the console's clock, at which that was known."""
+    experiment_error: var[str] = var("")
+    """Why it cannot be followed, in a sentence; "" while it can."""
+    experimenting: var[bool] = var(False, bindings=True)
+    """One is followed."""
+    interrupted: var[str] = var("", bindings=True)
+    """The id of one that nobody goes on with; "": there is none."""
+    reported: var[Reported | None] = var(None, bindings=True)
+    """What came out of it."""
+
+    _asked_for_experiments = False
+    """The host was asked, since the console started, what of them lies there."""
+
+    def action_experiment(self) -> None:
+        """Choose a plan and see what it takes, or show the experiment that runs."""
+        if self.experimenting:
+            self.action_show("experiment")
+        else:
+            self.run_worker(self._ask_experiment(), group="experiment", exclusive=True)
+
+    def action_experiment_cancel(self) -> None:
+        """Ask whether to end the experiment that runs."""
+        if self.experimenting and self.experiment is not None:
+            self.run_worker(self._cancel_experiment(self.experiment), group="experiment-order", exclusive=True)
+
+    def action_experiment_resume(self) -> None:
+        """Ask whether to let the interrupted experiment go on."""
+        if self.interrupted and not self.experimenting:
+            self.run_worker(self._resume(self.interrupted), group="experiment", exclusive=True)
+
+    def action_experiment_compare(self) -> None:
+        """Lay the runs of the experiment side by side."""
+        if self.reported is None or len(self.reported.runs) < 2:
+            self.tell("The history has no two runs of this experiment.", "warning")
+            return
+        self.picked = self.reported.runs
+        self.action_show("compare")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only what there is something for."""
+        there = {
+            "experiment_cancel": self.experimenting,
+            "experiment_resume": bool(self.interrupted) and not self.experimenting,
+            "experiment_compare": self.reported is not None,
+        }
+        return there.get(action, True) and super().check_action(action, parameters)
+
+    async def _ask_experiment(self) -> None:
+        feed = self.sources.experiments
+        try:
+            plans = feed.plans()
+            if not plans:
+                self.tell("There is no plan; write one, as docs/experiments.md shows.", "warning")
+                return
+            entries = [(name, f"{name}: {said}") for name, said in plans]
+            name = await self.push_screen_wait(ChooseScreen("Experiment: which plan?", entries))
+            if name is None:
+                return
+            self.tell(f"Looking what {name} takes on this host…")
+            made = await feed.fit(name)
+            self.clear_notifications()
+            if not await self.push_screen_wait(ExperimentPlanScreen(made, self.clock.now(), self.stamp)):
+                return
+            ident = await feed.begin(made)
+        except SpecConsoleError as error:
+            self.tell(str(error), "error")
+            return
+        self.action_show("experiment")
+        await self._follow_experiment(ident)
+
+    async def _follow_experiment(self, ident: str) -> None:
+        self.experiment, self.experiment_error, self.reported = None, "", None
+        self.interrupted, self.experimenting = "", True
+        source = Source(
+            "experiment",
+            lambda: self.sources.experiments.follow(ident),
+            self._take_experiment,
+            self._experiment_failed,
+            again=False,
+        )
+        await follow(source, self.clock, self._faults, lambda said: self.tell(said, "error"))
+        self.experimenting = False  # cancelled only with the app, which has no screen left to tell
+        standing = self.experiment
+        if standing is not None and standing.interrupted:
+            self.interrupted = ident
+            self.tell("The experiment was interrupted, and nobody goes on with it; key 8 shows it.", "error")
+        elif standing is not None and standing.view.end is not None:
+            await self._report(ident)
+
+    def _take_experiment(self, standing: Standing) -> None:
+        self.experiment_at, self.experiment = self.clock.now(), standing
+
+    def _experiment_failed(self, why: str) -> None:
+        self.experiment_error = why
+
+    async def _report(self, ident: str) -> None:
+        """Fetch what came out; a host that is open for reading only keeps it."""
+        try:
+            self.reported = await self.sources.experiments.report(ident, not self.read_only)
+        except SpecConsoleError as error:
+            self.experiment_error = str(error)
+            return
+        self.bell()
+        self.tell(f"The experiment is over: {self.reported.answer[0]}" if self.reported.answer else "It is over.")
+        self.remember_again()
+
+    async def _cancel_experiment(self, standing: Standing) -> None:
+        said = (
+            f"The experiment {standing.plan.get('name')} runs on the host. Cancelling ends it: a swap under way comes to its"
+            " end, then the baseline serves again, which takes as long as its load takes. What was measured is kept."
+            " Leaving the console instead lets the experiment go on."
+        )
+        if not await self.push_screen_wait(ConfirmScreen(said, "End the experiment?")):
+            return
+        try:
+            given = await self.sources.experiments.cancel(standing.id)
+            self.tell("It ends: a swap under way comes to its end first." if given else "It is over already.")
+        except SpecConsoleError as error:
+            self.tell(str(error), "error")
+
+    async def _resume(self, ident: str) -> None:
+        said = (
+            "The experiment goes on with the first step that was not measured: units are stopped and started for hours."
+            " What was measured is kept."
+        )
+        if not await self.push_screen_wait(ConfirmScreen(said, "Let it go on?")):
+            return
+        try:
+            await self.sources.experiments.resume(ident)
+        except SpecConsoleError as error:
+            self.tell(str(error), "error")
+            return
+        self.action_show("experiment")
+        await self._follow_experiment(ident)
+
+    def _take_link(self, link: Link) -> None:
+        super()._take_link(link)
+        if link.kind is LinkKind.UP and not self._asked_for_experiments:
+            self._asked_for_experiments = True
+            self.run_worker(self._look_for_experiment(), group="experiment-look", exclusive=True)
+
+    async def _look_for_experiment(self) -> None:
+        """Find one that another console began, or that ended, or was cut off, while nobody looked."""
+        try:
+            found = await self.sources.experiments.known()
+        except SpecConsoleError:
+            self._asked_for_experiments = False  # the link broke: the next one looks again
+            return
+        if not found or self.experimenting:
+            return
+        last = next((one for one in reversed(found) if one.running), found[-1])
+        self.tell(_how(last), "information" if last.outcome == "finished" else "warning")
+        self.run_worker(self._follow_experiment(last.id), group="experiment", exclusive=True)
+
+
+def _how(one: Lying) -> str:
+    if one.running:
+        return f"The experiment {one.name} runs on this host; key 8 shows it."
+    if one.outcome is None:
+        return f"The experiment {one.name} was interrupted on this host; key 8 shows it."
+    return f"The experiment {one.name} ended on this host while no console looked ({one.outcome}); key 8 shows it."
