@@ -88,6 +88,11 @@ async def test_one_run_at_a_time() -> None:
     host.script("drive_begin", [line({"refused": "a swap runs", "running": "s", "kind": "swap"}), Exit(0)])
     with pytest.raises(BenchRunning, match="A swap runs on root@gpu-1"):
         await all_of(host)
+    refused = {"refused": "an experiment runs", "running": "e", "kind": "experiment"}
+    host.script("drive_begin", [line(refused), Exit(0)])
+    with pytest.raises(BenchRunning, match="An experiment runs on root@gpu-1") as raised:
+        await all_of(host)
+    assert raised.value.hint == "`specconsole experiment watch root@gpu-1` shows it."
 
 
 async def test_where_the_host_cannot_carry_it_the_run_says_why() -> None:

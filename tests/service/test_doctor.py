@@ -10,6 +10,7 @@ import pytest
 from specconsole.errors import CommandFailed, LinkLost
 from specconsole.host.base import HostFacts, Rights
 from specconsole.host.line import Note
+from specconsole.host.lying import Lying
 from specconsole.remote.swap_record import stories
 from specconsole.service.doctor import Check, Level, judge, worst
 from specconsole.service.examine import SHM, Mount, Readings, Unread, examine
@@ -265,3 +266,28 @@ def test_what_lint_says_gravely_is_a_check_of_its_own(readings: Readings) -> Non
     assert grave.fix == "specconsole lint root@gpu-1 vllm-ngram --fix (on your machine)"
     assert check(readings, "lint", linted=linted(choice, taste)).level is Level.OK
     assert check(readings, "lint", linted=Unread("no bus")).level is Level.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("lies", "level", "words", "fix"),
+    [
+        (Lying("e1", "night", 4, 1, running=True), Level.OK, "runs now, 1 of 4 steps", "experiment watch"),
+        (Lying("e1", "night", 4, 1), Level.LIMITED, "interrupted, 1 of 4 steps", "experiment run night"),
+        (Lying("e1", "night", 4, 4, outcome="finished"), Level.OK, "finished, 4 of 4 steps", "experiment report"),
+    ],
+)
+def test_experiments_that_lie_on_the_host(readings: Readings, lies: Lying, level: Level, words: str, fix: str) -> None:
+    known = judge(replace(readings, experiments=(lies,)))
+    check = next(one for one in known if one.name == "experiments")
+    assert check.level is level
+    assert words in check.found
+    assert "/var/lib/specconsole/experiments" in check.found
+    assert check.fix.startswith(f"specconsole {fix}")
+    assert not any(one.name == "experiments" for one in judge(readings)), "where none lies, nothing is said"
+
+
+async def test_what_the_host_tells_of_experiments_is_read() -> None:
+    host = healthy()
+    told = {"experiments": [{"id": "e1", "name": "night", "steps": 4, "settled": 1, "outcome": None}], "running": "e1"}
+    host.script("experiment_follow", [json.dumps(told).encode() + b"\n"])
+    assert "night, runs now" in (await checks_of(host))["experiments"].found

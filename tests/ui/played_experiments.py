@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
 from specconsole.errors import SpecConsoleError
-from specconsole.experiment.carry import Lying
 from specconsole.experiment.prepare import Prepared
 from specconsole.experiment.watch import Standing
+from specconsole.host.lying import Lying
 from specconsole.ui.experiment_feed import Reported
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from specconsole.bench.arms import sort
+from specconsole.bench.arms import Sorted, sort
 from specconsole.bench.compare import compare
 from specconsole.bench.measure import entry
 from specconsole.errors import UsageError
@@ -20,6 +20,7 @@ from specconsole.ui.screens.compare import CompareScreen
 from specconsole.ui.screens.history import HistoryScreen
 from tests.bench.test_arms import streams
 from tests.bench.test_compare import base, spec, starts
+from tests.bench.test_energy import WHOLE, measured
 from tests.ui.pasts import LOADS, SWAPS, arms
 from tests.ui.scene import Scene, appears, shown
 from tests.ui.test_snapshots import SIZE_NAMES, SIZES
@@ -196,3 +197,18 @@ def test_pictures_in_other_themes(
 
 def test_a_picture_of_nothing_to_compare(snap_compare: Callable[..., bool], make_scene: Callable[..., Scene]) -> None:
     assert picture(snap_compare, make_scene().fill(), (120, 40), None, "4")
+
+
+def test_energy_stands_beside_the_speed_and_is_compared_only_where_it_was_measured_alike() -> None:
+    cheap, dear = (measured(*looks) for looks in (WHOLE, [(2 * one, 2 * two) for one, two in WHOLE]))
+    other = replace(dear, identity=replace(dear.identity, unit="other"))
+
+    def row(*runs: Any) -> str:
+        rows = page_rows(Compared((), Sorted((compare([runs[0]], [runs[1]]),))), 0, str, 160)
+        return next(line for line in map(plain, rows) if line.startswith(" energy"))
+
+    assert "A 8.00 J/token (2 GPUs by NVML's energy counter)" in row(cheap, other)
+    assert "B 16.0 J/token (2 GPUs by NVML's energy counter)  100 % more" in row(cheap, other)
+    power = replace(other, meter=replace(other.meter, source="instant power"))
+    assert "%" not in row(cheap, power), "one by power, one by the counter: no change can be told"
+    assert row(cheap, replace(other, looks=())).rstrip().endswith("B —")

@@ -87,7 +87,8 @@ async def begin(
     if answer.get("kind") == "drive":
         hint = f"`specconsole bench {host.name} --follow` shows it, --cancel ends it."
         raise BenchRunning(f"A benchmark runs on {host.name} already.", hint, str(answer["running"]))
-    raise BenchRunning(f"{why[:1].upper()}{why[1:]} on {host.name}: nothing is measured meanwhile.", "", None)
+    hint = f"`specconsole experiment watch {host.name}` shows it." if answer.get("kind") == "experiment" else ""
+    raise BenchRunning(f"{why[:1].upper()}{why[1:]} on {host.name}: nothing is measured meanwhile.", hint, None)
 
 
 async def follow(

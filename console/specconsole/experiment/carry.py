@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from specconsole.clock import Clock
-from specconsole.errors import CommandFailed, LinkLost, NotPermitted, SpecConsoleError
+from specconsole.errors import LinkLost, NotPermitted, SpecConsoleError
 from specconsole.host.base import Host, Program, why_read_only
 from specconsole.host.errand import told
 from specconsole.host.said import readable
@@ -18,23 +18,6 @@ from specconsole.remote import outside
 from specconsole.text import one_line
 
 Event = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Lying:
-    """An experiment that lies on the host, in a few words."""
-
-    id: str
-    name: str = ""
-    steps: int = 0
-    settled: int = 0
-    """Steps that are done or were passed over."""
-    began: float | None = None
-    last: float | None = None
-    outcome: str | None = None
-    """None: it has no end."""
-    why: str = ""
-    running: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,29 +65,6 @@ async def begin(
     if "began" not in answer:
         hint = f"`specconsole experiment watch {host.name}` shows it." if answer.get("kind") == "experiment" else ""
         raise SpecConsoleError("Nothing was begun.", one_line(str(answer.get("refused"))), hint)
-
-
-async def lying(host: Host) -> tuple[Lying, ...]:
-    """The experiments that lie on the host, oldest first. Raises LinkLost."""
-    try:
-        answers = await told(host, Program("experiment_follow", {"list": True}))
-    except CommandFailed:
-        return ()
-    seen = answers[-1] if answers else {}
-    return tuple(
-        Lying(
-            id=str(one["id"]),
-            name=one_line(str(one.get("name") or "")),
-            steps=int(one.get("steps") or 0),
-            settled=int(one.get("settled") or 0),
-            began=one.get("began"),
-            last=one.get("last"),
-            outcome=one.get("outcome"),
-            why=one_line(str(one.get("why") or "")),
-            running=one["id"] == seen.get("running"),
-        )
-        for one in seen.get("experiments") or ()
-    )
 
 
 async def follow(host: Host, ident: str, clock: Clock) -> AsyncGenerator[View, None]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from specconsole.host.base import Rights
+from specconsole.remote.experiment_folder import HOMES
 from specconsole.service import method_effect
 from specconsole.service.examine import SHM, Mount, Readings, Unread
 from specconsole.service.finding import Finding
@@ -87,6 +88,8 @@ def _checks(readings: Readings) -> Iterator[Check]:
     yield _swaps(readings)
     if readings.runs:
         yield _runs(readings)
+    if readings.experiments:
+        yield _experiments(readings)
     yield _clock(readings)
     yield _ssh(readings)
 
@@ -352,6 +355,22 @@ def _runs(readings: Readings) -> Check:
         found.append(f"{len(waiting)} ended while no console looked on ({names}): {size} in /run/specconsole.")
     works = "the next benchmark fetches what waits; the host forgets it a day after its end"
     return Check("benchmarks", Level.OK, " ".join(found), works, fix=fix)
+
+
+def _experiments(readings: Readings) -> Check:
+    """Experiments that lie on the host: one that runs, one that nobody goes on with, and those to be fetched."""
+    last = next((one for one in readings.experiments if one.running), readings.experiments[-1])
+    verb = f"specconsole experiment {{}} {readings.name}"
+    how = "runs now" if last.running else last.outcome or "interrupted"
+    count = len(readings.experiments)
+    found = f"{count} in {HOMES}; the last: {last.name}, {how}, {last.settled} of {last.steps} steps."
+    if last.running:
+        return Check("experiments", Level.OK, found, "the host goes on by itself", fix=verb.format("watch"))
+    if last.outcome is None:
+        fix = f"specconsole experiment run {last.name} {readings.name} --resume"
+        return Check("experiments", Level.LIMITED, found, fails="nobody goes on with it", fix=fix)
+    works = "its report can be fetched; what nobody fetches is taken away two weeks after its last change"
+    return Check("experiments", Level.OK, found, works, fix=f"{verb.format('report')} --to FOLDER")
 
 
 def _clock(readings: Readings) -> Check:

@@ -16,6 +16,7 @@ from specconsole.gpu.sample import Fleet
 from specconsole.host.base import Host, HostFacts, Link
 from specconsole.host.carried import Carried, look
 from specconsole.host.line import Note
+from specconsole.host.lying import Lying, lying
 from specconsole.logs.permit import permit
 from specconsole.logs.source import Source
 from specconsole.profile import Profile
@@ -89,6 +90,8 @@ class Readings:
     """What lint says of the units."""
     runs: tuple[Carried, ...] = ()
     """Benchmarks that lie on the host."""
+    experiments: tuple[Lying, ...] = ()
+    """Experiments that lie on the host, oldest first."""
     differs: tuple[str, ...] = ()
     """What of the units is not as the profile expects."""
 
@@ -100,7 +103,13 @@ async def examine(host: Host, profile: Profile | None, clock: Clock) -> Readings
         LinkLost, LinkRefused: the link went away meanwhile.
     """
     facts = await host.up()
-    (system, systemd, journal, persistent), (gpus, mounts, (units, linted)), swaps, runs = await asyncio.gather(
+    (
+        (system, systemd, journal, persistent),
+        (gpus, mounts, (units, linted)),
+        swaps,
+        runs,
+        experiments,
+    ) = await asyncio.gather(
         asyncio.gather(
             _reading(_system(host)),
             _reading(_systemd(host)),
@@ -114,6 +123,7 @@ async def examine(host: Host, profile: Profile | None, clock: Clock) -> Readings
         ),
         latest(host, SWAPS),
         look(host),
+        lying(host),
     )
     return Readings(
         name=host.name,
@@ -131,6 +141,7 @@ async def examine(host: Host, profile: Profile | None, clock: Clock) -> Readings
         swaps=swaps,
         linted=linted,
         runs=runs.runs,
+        experiments=experiments,
         differs=() if isinstance(units, Unread) else of_units(units, profile),
     )
 

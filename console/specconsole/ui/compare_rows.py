@@ -9,6 +9,9 @@ from specconsole import text
 from specconsole.bench import side
 from specconsole.bench.compare import Comparison, Group, Pair, step_cost
 from specconsole.bench.judge import MARGIN, Judgement, Word
+from specconsole.bench.run import BenchRun
+from specconsole.bench.table import Row as Figures
+from specconsole.bench.table import joules
 from specconsole.bench.trade import Cost
 from specconsole.ui.breakeven_rows import breakeven_rows, prediction_rows
 from specconsole.ui.history_feed import Compared
@@ -261,7 +264,9 @@ def _line(words: Sequence[str], widths: Sequence[int]) -> str:
 
 def _beside(found: Comparison, cells: int) -> Line:
     trade = found.trade
+    ours, theirs = found.overall.a, found.overall.b
     rows = (
+        ("energy", _energy(found.a, ours), _energy(found.b, theirs), _change(_energy_change(found), "more", "less")),
         ("KV pool", _tokens(trade.a), _tokens(trade.b), _change(trade.kv, "more", "fewer")),
         ("load to ready", _load(trade.a), _load(trade.b), _change(trade.load, "longer", "shorter")),
     )
@@ -270,6 +275,19 @@ def _beside(found: Comparison, cells: int) -> Line:
             join([((f" {name:<14}", "text"),), ((f"A {a}", "text"),), ((f"B {b}", "text"),), ((change, "muted"),)]),
             cells,
         )
+
+
+def _energy(run: BenchRun, figures: Figures) -> str:
+    if figures.joules is None:
+        return text.UNKNOWN
+    cards = len(run.meter.cards)
+    return f"{joules(figures.joules)} J/token ({cards} GPU{'s' if cards != 1 else ''} by {text.one_line(run.meter.words, 40)})"
+
+
+def _energy_change(found: Comparison) -> float | None:
+    """B's joules a token over A's; None where one is not known, or they were not measured alike."""
+    alike = found.a.meter.source == found.b.meter.source and len(found.a.meter.cards) == len(found.b.meter.cards)
+    return found.overall.joules if alike else None
 
 
 def _tokens(cost: Cost) -> str:

@@ -15,10 +15,10 @@ from specconsole.host.base import Host
 
 if TYPE_CHECKING:
     from specconsole.bench.compare import Comparison
-    from specconsole.experiment.carry import Lying
     from specconsole.experiment.prepare import Prepared
     from specconsole.experiment.watch import Standing
     from specconsole.history.memory import Memory
+    from specconsole.host.lying import Lying
     from specconsole.profile import Profile
 
 
@@ -141,9 +141,9 @@ class HostExperiments:
 
     async def known(self) -> tuple[Lying, ...]:
         """The experiments that lie on the host, oldest first."""
-        from specconsole.experiment import carry
+        from specconsole.host.lying import lying
 
-        return await carry.lying(self._host)
+        return await lying(self._host)
 
     async def report(self, ident: str, forget: bool) -> Reported:
         """Fetch it, remember its runs, write its report; `forget`: the host need not keep one that finished."""

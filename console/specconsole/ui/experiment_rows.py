@@ -35,7 +35,7 @@ _ENDS = {"finished": ("✔", "good", "finished"), "cancelled": ("◼", "warn", "
 
 
 def plan_rows(made: Prepared, now: float, stamp: Stamp, cells: int) -> list[Row]:
-    """What stands in the way, then what will happen, in order, how long it takes and when it ends."""
+    """What stands in the way, how long it takes and when it ends, then what will happen, in order."""
     from specconsole.experiment.prepare import lines
 
     said = list(lines(made))
@@ -44,7 +44,8 @@ def plan_rows(made: Prepared, now: float, stamp: Stamp, cells: int) -> list[Row]
         at = next(place for place, (topic, _) in enumerate(said) if topic == "takes") + 1
         said.insert(at, ("ends", f"{moments((found.low, found.high), now, stamp)}, if it begins now"))
     inks = {"left out": "warn", "a failure": "warn", "derive": "warn", "BLOCKED": "bad"}
-    return topic_rows(sorted(said, key=lambda line: line[0] != "BLOCKED"), inks, cells)
+    first = ("BLOCKED", "takes", "ends")
+    return topic_rows(sorted(said, key=lambda line: first.index(line[0]) if line[0] in first else 3), inks, cells)
 
 
 def moments(span: Span, now: float, stamp: Stamp) -> str:
@@ -139,7 +140,7 @@ def _columns(standing: Standing) -> tuple[_Column, ...]:
     return (
         _Column("arm", 0, lambda step, _: text.one_line(step.arm, 20)),
         _Column("state", 0, lambda step, figures: _state(standing, step, figures)),
-        _Column("swap+load", 2, _swap),
+        _Column("swap+load", 2, lambda step, _: _swap(standing, step)),
         _Column("run", 3, lambda step, _: _run(standing, step)),
         _Column("TPOT p50", 0, lambda _, figures: text.milliseconds(figures.tpot_p50_s if figures else None)),
         _Column("τ", 0, lambda _, figures: text.number(figures.tau if figures else None, 2)),
@@ -159,8 +160,11 @@ def _state(standing: Standing, step: StepResult, figures: Figures | None) -> str
     return word
 
 
-def _swap(step: StepResult, _: Figures | None) -> str:
-    return "served" if step.served_already else text.duration(step.swap_s)
+def _swap(standing: Standing, step: StepResult) -> str:
+    if step.served_already:
+        return "served"
+    end = standing.now if step.state == "begin" and step is standing.current else step.served
+    return text.UNKNOWN if step.began is None or end is None else text.duration(end - step.began)
 
 
 def _run(standing: Standing, step: StepResult) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from textual.reactive import var
 
 from specconsole.errors import SpecConsoleError
-from specconsole.experiment.carry import Lying
 from specconsole.experiment.watch import Standing
 from specconsole.host.base import Link, LinkKind
+from specconsole.host.lying import Lying
 from specconsole.ui.experiment_feed import Reported
 from specconsole.ui.feeding import Source, follow
 from specconsole.ui.remembering import RememberApp
@@ -107,7 +107,7 @@ class ExperimentApp(RememberApp):
         standing = self.experiment
         if standing is not None and standing.interrupted:
             self.interrupted = ident
-            self.tell("The experiment was interrupted, and nobody goes on with it; key 8 shows it.", "error")
+            self.tell("The experiment was interrupted; key 8 shows it.", "error")
         elif standing is not None and standing.view.end is not None:
             await self._report(ident)
 
@@ -179,7 +179,7 @@ class ExperimentApp(RememberApp):
 
 def _how(one: Lying) -> str:
     if one.running:
-        return f"The experiment {one.name} runs on this host; key 8 shows it."
+        return f"Experiment {one.name} runs here; key 8 shows it."
     if one.outcome is None:
-        return f"The experiment {one.name} was interrupted on this host; key 8 shows it."
-    return f"The experiment {one.name} ended on this host while no console looked ({one.outcome}); key 8 shows it."
+        return f"Experiment {one.name} was interrupted; key 8 shows it."
+    return f"Experiment {one.name} has ended ({one.outcome}); key 8 shows it."

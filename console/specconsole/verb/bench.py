@@ -27,6 +27,7 @@ from specconsole.experiment.unit_run import run_unit
 from specconsole.history.memory import Memory
 from specconsole.host.base import Host
 from specconsole.host.carried import Carried, look, order
+from specconsole.host.lying import running as experiment
 from specconsole.profile import BenchSet, Profile
 from specconsole.service import choose, discover
 from specconsole.service.unit import Role, Unit
@@ -154,6 +155,9 @@ async def lying(host: Host, *, running: bool) -> Carried:
     found = standing.running
     if found is None and not running and standing.runs:
         found = standing.runs[-1]
+    if found is None and (other := await experiment(host)) is not None:
+        hint = f"`specconsole experiment watch {host.name}` shows it, with the figures of each run."
+        raise NotRunning(f"No benchmark of its own runs on {host.name}: the experiment {other.name} does.", hint=hint)
     if found is None:
         raise NotRunning(f"No benchmark runs on {host.name}{'' if running else ', and none waits there'}.")
     return found

@@ -22,9 +22,10 @@ from specconsole.verb.link import say, telling_of_the_link
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
 
 if TYPE_CHECKING:
-    from specconsole.experiment.carry import Lying, View
+    from specconsole.experiment.carry import View
     from specconsole.experiment.fetch import Experiment
     from specconsole.experiment.prepare import Prepared
+    from specconsole.host.lying import Lying
 
 INCONCLUSIVE = 5
 WORDS = ("run", "watch", "report", "cancel", "plans")
@@ -129,7 +130,7 @@ def _confirmed(host: Host) -> bool:
 
 
 async def _lying(host: Host, *, running: bool) -> Lying:
-    from specconsole.experiment.carry import lying
+    from specconsole.host.lying import lying
 
     found = [one for one in await lying(host) if one.running or not running]
     if not found:
@@ -138,7 +139,7 @@ async def _lying(host: Host, *, running: bool) -> Lying:
 
 
 async def _interrupted(host: Host, name: str) -> Lying:
-    from specconsole.experiment.carry import lying
+    from specconsole.host.lying import lying
 
     found = [one for one in await lying(host) if not one.running and one.name == name and one.outcome != "finished"]
     if not found:

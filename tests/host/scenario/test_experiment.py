@@ -9,11 +9,24 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from specconsole.bench.execute import execute
+from specconsole.bench.hosted import BenchRunning
+from specconsole.bench.prompt import default
+from specconsole.bench.selftest import selftest
+from specconsole.bench.spec import BenchSpec
+from specconsole.errors import CommandFailed, NotRunning
+from specconsole.experiment import prepare
+from specconsole.experiment.hand_over import hand_over
+from specconsole.experiment.plan import named
+from specconsole.host.base import Endpoint
 from specconsole.host.simulated import SimulatedHost
 from specconsole.host.simulated.scenario import kimi
 from specconsole.remote.experiment_folder import HOMES
 from specconsole.remote.swap_record import RUN, events
-from tests.host.scenario.acting import verb
+from specconsole.service.discover import discover
+from specconsole.verb.bench import lying
+from tests.fakes import FakeClock
+from tests.host.scenario.acting import moved, simulated, verb
 
 BASELINE, NGRAM = kimi.NAMES[kimi.BASELINE], kimi.NAMES[kimi.NGRAM]
 
@@ -88,3 +101,36 @@ def test_an_arm_that_cannot_serve_is_passed_over(act: Callable[..., Done], tmp_p
     assert done.serving == BASELINE
     assert done.code == 5
     assert "ngram (step 2) was passed over" in (tmp_path / "report.md").read_text()
+
+
+async def test_the_load_generator_of_a_simulated_host_has_no_error_to_measure() -> None:
+    clock = FakeClock()
+    host = simulated("demo:ngram-loses@600", clock)
+    await host.open()
+    try:
+        with pytest.raises(CommandFailed, match="The source for the self-test did not start") as raised:
+            await moved(selftest(host, 1, 0.01), clock, 5.0)
+        assert raised.value.detail.endswith("its stamps are the script's. Ask a real host.")
+    finally:
+        await host.close()
+
+
+async def test_a_benchmark_is_told_that_an_experiment_runs() -> None:
+    clock = FakeClock()
+    host = simulated("demo:ngram-loses@600", clock)
+
+    async def begun() -> None:
+        await host.open()
+        made = await prepare.fit(host, named("does-it-pay"), await discover(host, None), None, None)
+        await hand_over(host, made, None, None, {})
+        with pytest.raises(NotRunning, match="the experiment does-it-pay does") as raised:
+            await lying(host, running=True)
+        assert "specconsole experiment watch" in raised.value.hint
+        with pytest.raises(BenchRunning, match="An experiment runs"):
+            async for _ in execute(host, BenchSpec(default(), repeat=1, max_tokens=8), Endpoint(8000)):
+                pass
+
+    try:
+        await moved(begun(), clock, 60.0)
+    finally:
+        await host.close()

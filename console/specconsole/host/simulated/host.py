@@ -21,6 +21,10 @@ from specconsole.host.simulated.site import Site
 from specconsole.host.simulated.story import Story
 from specconsole.stream import Latest
 
+NOT_HERE = {
+    "drive_source": "A simulated host has no load generator that could be off: its stamps are the script's. Ask a real host.",
+}
+"""Programs that would have no meaning on it, each with the reason."""
 _ROUND_TRIP_S = 0.0004
 _RETRY_S = 1.0
 _FRAMES_PER_SECOND = 20.0
@@ -225,7 +229,8 @@ class SimulatedHost:
                 async for item in self._programs.run(what, stdin):
                     yield item
                 return
-            yield command.NOT_RECORDED, f"{what.name}: not recorded\n".encode()
+            said = NOT_HERE.get(what.name, f"{what.name}: not recorded")
+            yield command.NOT_RECORDED, f"{said}\n".encode()
             return
         words = command.unwrapped(what)
         if words and words[0].rpartition("/")[2] == "journalctl":

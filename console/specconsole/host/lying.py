@@ -1,0 +1,58 @@
+"""Experiments that a host carries by itself: what of them lies there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from specconsole.errors import CommandFailed
+from specconsole.host.base import Host, Program, Rights
+from specconsole.host.errand import told
+from specconsole.text import one_line
+
+
+@dataclass(frozen=True)
+class Lying:
+    """An experiment that lies on the host, in a few words."""
+
+    id: str
+    name: str = ""
+    steps: int = 0
+    settled: int = 0
+    """Steps that are done or were passed over."""
+    began: float | None = None
+    last: float | None = None
+    outcome: str | None = None
+    """None: it has no end."""
+    why: str = ""
+    running: bool = False
+
+
+async def lying(host: Host) -> tuple[Lying, ...]:
+    """The experiments that lie on the host, oldest first; none where it can carry none. Raises LinkLost."""
+    facts = host.facts
+    if facts is not None and (facts.rights is Rights.USER or facts.python is None):
+        return ()
+    try:
+        answers = await told(host, Program("experiment_follow", {"list": True}))
+    except CommandFailed:
+        return ()
+    seen = answers[-1] if answers else {}
+    return tuple(
+        Lying(
+            id=str(one["id"]),
+            name=one_line(str(one.get("name") or "")),
+            steps=int(one.get("steps") or 0),
+            settled=int(one.get("settled") or 0),
+            began=one.get("began"),
+            last=one.get("last"),
+            outcome=one.get("outcome"),
+            why=one_line(str(one.get("why") or "")),
+            running=one["id"] == seen.get("running"),
+        )
+        for one in seen.get("experiments") or ()
+    )
+
+
+async def running(host: Host) -> Lying | None:
+    """The experiment that runs on the host now. Raises LinkLost."""
+    return next((one for one in await lying(host) if one.running), None)
