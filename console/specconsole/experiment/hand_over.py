@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 
 from specconsole.bench.execute import messages
@@ -12,7 +11,9 @@ from specconsole.experiment.prepare import Prepared
 from specconsole.history.memory import Memory
 from specconsole.host.base import Host
 from specconsole.host.errand import new_id
+from specconsole.host.said import readable
 from specconsole.profile import Profile
+from specconsole.remote import outside
 from specconsole.service import derive_write
 from specconsole.service.discover import discover
 from specconsole.service.secret import api_key
@@ -67,10 +68,11 @@ async def resume(host: Host, ident: str, profile: Profile | None, environ: Mappi
         SpecConsoleError: the host refuses.
         LinkLost: the link is down; whether it goes on is not known.
     """
-    plan = json.loads(await carry.file_of(host, ident, "plan") or b"{}")
-    if not plan:
+    data = await carry.file_of(host, ident, "plan")
+    if not data:
         raise NotRunning(f"No experiment {ident} lies on {host.name}.")
-    name = plan["arms"][BASELINE]
+    with readable(host.name):
+        name = str(outside.parse(data)["arms"][BASELINE])
     base = next((unit for unit in await discover(host, profile) if unit.name == name), None)
     if base is None:
         raise NotRunning(f"{name}, the baseline of the experiment, is not on {host.name} any more.")

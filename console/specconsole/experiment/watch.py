@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from specconsole.bench.book import Book
@@ -20,6 +19,8 @@ from specconsole.experiment.carry import View
 from specconsole.experiment.fetch import StepResult, book_of, result_of
 from specconsole.experiment.outlook import Outlook, outlook
 from specconsole.host.base import Host
+from specconsole.host.said import readable
+from specconsole.remote import outside
 
 LIVE_S = 10.0
 """So often the stamps of a run that goes on are read: it costs the host a short program."""
@@ -97,10 +98,11 @@ async def watch(host: Host, ident: str, clock: Clock) -> AsyncGenerator[Standing
     reader = _Reader(host, ident, plan, clock)
     async with aclosing(carry.follow(host, ident, clock)) as views:
         async for view in views:
-            now = standing(ident, plan, view, reader.figures)
+            with readable(host.name):
+                now = standing(ident, plan, view, reader.figures)
             yield now
             if await reader.read(now):
-                yield standing(ident, plan, view, reader.figures)
+                yield replace(now, figures=dict(reader.figures))
 
 
 async def _plan(host: Host, ident: str) -> Mapping[str, Any]:
@@ -112,7 +114,9 @@ async def _plan(host: Host, ident: str) -> Mapping[str, Any]:
             continue
         if not data:
             raise NotRunning(f"No experiment {ident} lies on {host.name} any more: another console has fetched it.")
-        found: Mapping[str, Any] = json.loads(data)
+        with readable(host.name):
+            found: Mapping[str, Any] = outside.parse(data)
+            standing(ident, found, View(), {})
         return found
 
 
@@ -159,15 +163,15 @@ class _Reader:
         if not whole:
             return False
         self._books[one.number] = (one.began, book, offset + len(whole))
-        # A run of hundreds of requests takes a second, in which the screen would not move.
         before = self.figures.get(one.number)
-        self.figures[one.number] = await asyncio.to_thread(_taken, book, whole, before)
+        with readable(self._host.name):  # hundreds of requests take a second, in which the screen would not move
+            self.figures[one.number] = await asyncio.to_thread(_taken, book, whole, before)
         return self.figures[one.number] != before
 
 
 def _taken(book: Book, lines: bytes, before: Figures | None) -> Figures:
     for line in lines.splitlines():
-        book.take(json.loads(line))
+        book.take(outside.parse(line))
     run = book.run
     if before is not None and (before.done, before.why) == (len(run.results), run.why):
         return before  # most lines only count tokens

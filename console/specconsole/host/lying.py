@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from specconsole.errors import CommandFailed
 from specconsole.host.base import Host, Program, Rights
 from specconsole.host.errand import told
+from specconsole.host.said import readable
 from specconsole.text import one_line
 
 
@@ -34,22 +37,24 @@ async def lying(host: Host) -> tuple[Lying, ...]:
         return ()
     try:
         answers = await told(host, Program("experiment_follow", {"list": True}))
+        seen = answers[-1] if answers else {}
+        with readable(host.name):
+            return tuple(_lying(one, seen.get("running")) for one in seen.get("experiments") or ())
     except CommandFailed:
         return ()
-    seen = answers[-1] if answers else {}
-    return tuple(
-        Lying(
-            id=str(one["id"]),
-            name=one_line(str(one.get("name") or "")),
-            steps=int(one.get("steps") or 0),
-            settled=int(one.get("settled") or 0),
-            began=one.get("began"),
-            last=one.get("last"),
-            outcome=one.get("outcome"),
-            why=one_line(str(one.get("why") or "")),
-            running=one["id"] == seen.get("running"),
-        )
-        for one in seen.get("experiments") or ()
+
+
+def _lying(one: Mapping[str, Any], running: object) -> Lying:
+    return Lying(
+        id=str(one["id"]),
+        name=one_line(str(one.get("name") or ""), 80),
+        steps=int(one.get("steps") or 0),
+        settled=int(one.get("settled") or 0),
+        began=None if one.get("began") is None else float(one["began"]),
+        last=None if one.get("last") is None else float(one["last"]),
+        outcome=one_line(str(one["outcome"]), 40) if one.get("outcome") else None,
+        why=one_line(str(one.get("why") or "")),
+        running=one["id"] == running,
     )
 
 

@@ -65,7 +65,8 @@ def standing_row(standing: Standing | None, error: str, at: float, stamp: Stamp,
         return cut(((said, "muted"),), cells)
     name = text.one_line(str(standing.plan.get("name") or "experiment"), 40)
     if (end := standing.view.end) is not None:
-        mark, ink, word = _ENDS.get(str(end.get("outcome")), ("✖", "bad", str(end.get("outcome"))))
+        outcome = text.one_line(str(end.get("outcome")), 40)
+        mark, ink, word = _ENDS.get(outcome, ("✖", "bad", outcome))
         return apart(((f" {mark} {name}: {word}", ink),), ((f"{_took(standing)} ", "muted"),), cells)
     if standing.interrupted:
         said = f" ✖ {name} was interrupted, and nobody goes on with it; R lets it go on"
@@ -152,7 +153,7 @@ def _columns(standing: Standing) -> tuple[_Column, ...]:
 
 
 def _state(standing: Standing, step: StepResult, figures: Figures | None) -> str:
-    word = _WORDS.get(step.state, step.state)
+    word = _WORDS.get(step.state, text.one_line(step.state, 20))
     if step.state == "soaked" and figures is not None:
         return f"{word} {figures.done}/{figures.total}"
     if step is standing.current and standing.interrupted:
