@@ -55,7 +55,8 @@ class Known:
     """How long the parts of a step take."""
 
     def __init__(self, plan: Mapping[str, Any], about: Mapping[str, Any], results: Sequence[StepResult]) -> None:
-        self.soak: Span = (float(plan.get("soak_s") or 0),) * 2
+        soak = float(plan.get("soak_s") or 0)
+        self.soak: Span = (soak, soak)
         self._end = plan.get("end")
         self._results = results
         self._loads: dict[str, list[float]] = {
