@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ from tests.lab.host import LabHost
 
 REPEAT, TOKENS = 2, 48
 START_S = 600.0
+STARTED = "39f53479d3a045ac8e11786248231fbf"
+"""systemd's own mark of a unit that it has started."""
 
 
 @dataclass(frozen=True)
@@ -32,3 +35,9 @@ def measure(server: LabHost, console: Console, unit: str) -> Measured:
     assert watch.status == 0, watch.out + watch.err + server.run(f"journalctl -u {unit} -n 40 -o cat").stdout
     words = ("--repeat", str(REPEAT), "--max-tokens", str(TOKENS), "--json", "--label", unit)
     return Measured(watch, console.ask("bench", *words, timeout_s=600))
+
+
+def starts(server: LabHost, unit: str) -> list[str]:
+    """The starts of a unit, as its systemd numbers them; oldest first."""
+    out = server.run(f"journalctl --no-pager -o json -u {unit} MESSAGE_ID={STARTED}").stdout
+    return [json.loads(line)["INVOCATION_ID"] for line in out.splitlines()]

@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.e2e.console import Answer
 from tests.e2e.host import KEY, UNITS
+from tests.e2e.measured import Measured, starts
 from tests.lab.host import LabHost
 
 BASE, NGRAM = UNITS
@@ -26,12 +27,21 @@ def notes(server: LabHost, ident: str) -> str:
     return "\n".join(str(one.get("text")) for one in events(server) if one["id"] == ident and one["event"] == "note")
 
 
+def proven(server: LabHost, ident: str) -> list[tuple[str, str]]:
+    """What one swap has proven to serve: model and invocation; each was its own start."""
+    mine = [one for one in events(server) if one["id"] == ident]
+    begun = {one["invocation"] for one in mine if one["event"] == "started"}
+    found = [(one["model"], one["invocation"]) for one in mine if one["event"] == "note" and one.get("model")]
+    assert begun >= {invocation for _, invocation in found}
+    return found
+
+
 def active(server: LabHost) -> list[str]:
     text = server.run("systemctl list-units --state=active --no-legend --plain 'vllm*'").stdout
     return [line.split()[0] for line in text.splitlines()]
 
 
-def test_from_the_baseline_to_ngram(there: Answer, server: LabHost) -> None:
+def test_from_the_baseline_to_ngram(there: Answer, ngram: Measured, server: LabHost) -> None:
     assert there.status == 0, there.out + there.err
     last = there.lines[-1]
     assert (last["outcome"], last["step"], last["back"], last["diagnosis"]) == ("committed", "commit", False, None)
@@ -39,6 +49,8 @@ def test_from_the_baseline_to_ngram(there: Answer, server: LabHost) -> None:
     assert "one token was generated" in said
     assert f"{NGRAM}.service serves tiny; speculation by the log on, by /metrics on" in said
     assert "no process is left" in said
+    assert proven(server, last["id"]) == [("tiny", ngram.watch.lines[-1]["invocation"])]
+    assert [ngram.watch.lines[-1]["invocation"]] == starts(server, NGRAM)
 
 
 def test_what_a_real_engine_leaves_in_shared_memory_is_its_own(there: Answer, server: LabHost) -> None:
@@ -54,6 +66,7 @@ def test_and_back(back: Answer, server: LabHost) -> None:
     assert back.status == 0, back.out + back.err
     assert "speculation by the log off, by /metrics off" in back.out
     assert "no request in flight" in back.out
+    assert proven(server, events(server)[-1]["id"]) == [("tiny", starts(server, BASE)[1])]
 
 
 def test_a_unit_that_cannot_start_leads_back_and_is_explained(refused: Answer, server: LabHost) -> None:

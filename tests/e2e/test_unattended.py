@@ -17,7 +17,7 @@ from specconsole.bench.acceptance import between, total
 from specconsole.engine.metrics import parse
 from tests.e2e.console import Answer, Console
 from tests.e2e.host import KEY, SPECULATION, UNITS
-from tests.e2e.measured import TOKENS
+from tests.e2e.measured import TOKENS, starts
 from tests.lab.host import LabHost
 
 BASE = f"{UNITS[0]}.service"
@@ -43,8 +43,6 @@ warmup = 1
 drain_s = 1
 load_deadline_s = 900
 """
-STARTED = "39f53479d3a045ac8e11786248231fbf"
-"""systemd's own mark of a unit that it has started."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +78,6 @@ def night(refused: Answer, peer: Any, console: Console, tmp_path_factory: pytest
     return Night(answer, home / "out")
 
 
-def started(server: LabHost, unit: str) -> list[str]:
-    """The starts of a unit, as its systemd numbers them."""
-    out = server.run(f"journalctl --no-pager -o json -u {unit} MESSAGE_ID={STARTED}").stdout
-    return [json.loads(line)["INVOCATION_ID"] for line in out.splitlines()]
-
-
 def counted(run: Any) -> Any:
     """What the server's counters gained over all windows of a run."""
     texts = [one["text"] for one in run["scrapes"]]
@@ -98,8 +90,8 @@ def test_every_arm_was_a_start_of_its_own_unit(night: Night, server: LabHost) ->
     assert [step["run"]["identity"]["unit"] for step in night.steps] == list(SERVED)
     measured = [step["invocation"] for step in night.steps]
     assert measured == [step["run"]["identity"]["invocation"] for step in night.steps]
-    assert [started(server, unit) for unit in SERVED[1:3]] == [[measured[1]], [measured[2]]]
-    assert started(server, BASE)[-2:] == [measured[0], measured[3]]
+    assert [starts(server, unit) for unit in SERVED[1:3]] == [[measured[1]], [measured[2]]]
+    assert starts(server, BASE)[-2:] == [measured[0], measured[3]]
 
 
 def test_every_token_is_counted(night: Night) -> None:
