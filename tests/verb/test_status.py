@@ -36,6 +36,7 @@ FRAME = {
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine = Machine(user=False)
+    machine.host.clock.auto = True
     machine.host.script("probe", [json.dumps(FRAME).encode() + b"\n", asyncio.Event()])
     machine.change("vllm@tiny.service", ActiveState="inactive", SubState="dead", MainPID="0")
     monkeypatch.setattr(session, "make_host", lambda *_: machine.host)
@@ -123,3 +124,11 @@ async def test_a_link_that_breaks_is_no_glance(machine: Machine) -> None:
     machine.host.answer("systemctl show *", LinkLost("cut"))
     with pytest.raises(LinkLost):
         await look(machine)
+
+
+async def test_rates_are_over_the_hosts_own_seconds(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    """A simulated host may be 600 times as fast as the wall: over that clock its rates would be 600 times too high."""
+    async with serve(machine.host, vllm("kimi-k2.5", metrics=scraped.text("0.24-M5-end")), endpoint=Endpoint(8011)):
+        assert await look(machine) == 0
+    assert machine.host.clock.slept == [status.SCRAPE_S]
+    assert "0.0 tok/s over" in capsys.readouterr().out

@@ -99,7 +99,14 @@ async def _engine(host: Host, unit: Unit, profile: Profile | None, seen: Glance)
         key = await api_key(host, unit, profile, os.environ)
     except ConfigError as error:
         seen.trouble.append(str(error))
-    feed = watch(host, unit.serving.endpoint, api_key=key, interval_s=SCRAPE_S, expected=unit.serving.served_names)
+    feed = watch(
+        host,
+        unit.serving.endpoint,
+        api_key=key,
+        interval_s=SCRAPE_S,
+        clock=host.clock,
+        expected=unit.serving.served_names,
+    )
     async with aclosing(feed) as snapshots:
         snapshot = await anext(snapshots)
         return await anext(snapshots) if snapshot.health is Health.ANSWERING else snapshot
