@@ -62,6 +62,9 @@ def test_a_step_that_costs_too_much(capsys: pytest.CaptureFixture[str]) -> None:
         (("--base", "1", "--spec", "1", "--tau", "2", "--experts", "16/8"), "--experts needs --k"),
         (("--base", "1", "--spec", "1", "--tau", "2", "--other-k", "0"), "--other-k 0: 0 is not from 1 to 64"),
         (("--base", "1", "--spec", "1", "--tau", "2", "--k", "3", "--positions", ".1"), "--positions has 1 values"),
+        (("--base", "1", "--spec", "1", "--tau", "7", "--k", "5"), "7 tokens a step cannot be"),
+        (("--base", "1", "--spec", "1", "--tau", "1.3", "--coverage", "0", "--k", "5"), "bring 1 at most"),
+        (("--base", "1", "--spec", "1", "--tau", "1.3", "--coverage", "0"), "1.3 tokens a step cannot be"),
     ],
 )
 def test_bad_numbers_are_one_sentence(words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,3 +80,8 @@ def test_experts_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         3.88,
     )
     assert json.loads(told(capsys, *words))["experts_touched"] is None
+
+
+def test_a_mistake_comes_before_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["breakeven", "--base", "1", "--spec", "1", "--tau", "2", "--experts", "8/16", "--k", "2"]) == 2
+    assert capsys.readouterr().out == ""

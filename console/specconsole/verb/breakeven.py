@@ -13,6 +13,8 @@ from specconsole.verb import output
 
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|us|s|tok/s)?\Z")
 _FACTOR = {"ms": 1e-3, "us": 1e-6, "s": 1.0}
+ROUNDED = 0.05
+"""Tokens a step: figures that were rounded for print may be above what can be by so much."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,10 +47,11 @@ def run(args: argparse.Namespace) -> int:
     """Say it; 0 whatever the answer."""
     base_s = seconds(args.base)
     measured = measured_by(args, base_s)
+    possible(measured)
+    touched = experts_touched(args, measured)
     lengths = listed("--other-k", args.other_k, whole(1, 64))
     chances = listed("--chance", args.chance, number(0, 1))
     if args.json:
-        touched = experts_touched(args, measured)
         output.write_json({**facts(measured, base_s, lengths, chances), "experts_touched": touched})
     else:
         for line in said(args, measured, base_s, lengths, chances):
@@ -83,6 +86,17 @@ def measured_by(args: argparse.Namespace, base_s: float) -> Measured:
     elif length is None and covered > 0:
         length = 1 + (tau - 1) / covered
     return Measured(tau * spec_s / base_s, tau, k, args.coverage, length, None, places or None)
+
+
+def possible(measured: Measured) -> None:
+    """Refuse more tokens a step than its drafts could bring. Raises UsageError."""
+    drafted = 0.0 if measured.coverage == 0 else measured.drafted
+    if measured.tau is None or drafted is None or measured.tau <= 1 + drafted + ROUNDED:
+        return
+    raise UsageError(
+        f"{measured.tau:.4g} tokens a step cannot be: {drafted:.3g} drafted tokens a step bring {1 + drafted:.4g} at most.",
+        hint="τ counts tokens per step of one request; --coverage is steps that drafted / all steps.",
+    )
 
 
 def said(
