@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import random
 import re
-from io import BytesIO
+import tarfile
+from collections.abc import Callable
+from io import BufferedReader, BytesIO, RawIOBase
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from specconsole.errors import UsageError
 from specconsole.explain.document import document
 from specconsole.explain.files import explain
 from specconsole.explain.kind import Kind
@@ -85,3 +90,43 @@ def test_secrets_do_not_come_out() -> None:
     text = json.dumps(document(answer(log + stream)))
     assert "verysecret" not in text
     assert "hf_abc" not in text
+
+
+def packed(content: bytes, mode: str) -> bytes:
+    whole = BytesIO()
+    with tarfile.open(fileobj=whole, mode=mode) as archive:  # type: ignore[call-overload]
+        member = tarfile.TarInfo("vllm.log")
+        member.size = len(content)
+        archive.addfile(member, BytesIO(content))
+    return whole.getvalue()
+
+
+@pytest.mark.parametrize(
+    "pack", [gzip.compress, lambda text: packed(text, "w"), lambda text: packed(text, "w:gz")], ids=["gz", "tar", "tgz"]
+)
+def test_an_archive_that_is_cut_is_one_sentence(pack: Callable[[bytes], bytes]) -> None:
+    noise = random.Random(1)
+    log = b"".join(b"INFO 05-06 21:59:57 [x.py:1] step %d\n" % noise.getrandbits(64) for _ in range(9000))
+    whole = pack(log)
+    assert answer(whole).files[0].kind == "log"
+    with pytest.raises(UsageError, match="broken archive"):
+        answer(whole[: len(whole) // 2])
+
+
+def test_a_packed_log_with_a_wrong_checksum_is_one_sentence() -> None:
+    whole = bytearray(gzip.compress(b"INFO 05-06 21:59:57 [x.py:1] step\n" * 9000))
+    whole[-8] ^= 1
+    with pytest.raises(UsageError, match="CRC check failed"):
+        answer(bytes(whole))
+
+
+def test_a_disk_that_fails_on_the_way_is_one_sentence() -> None:
+    class Failing(RawIOBase):
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: object) -> int:
+            raise OSError(5, "Input/output error")
+
+    with pytest.raises(UsageError, match=r"a.log cannot be read. Input/output error"):
+        explain(iter([("a.log", BufferedReader(Failing()))]))

@@ -68,8 +68,15 @@ class _Bounded(io.RawIOBase):
         return True
 
     def readinto(self, buffer: object) -> int:
-        """Unpack as much as there is room for; raises UsageError beyond the bound."""
-        count = self._file.readinto(cast("bytearray", buffer))
+        """Unpack as much as there is room for; raises UsageError beyond the bound and where the file is cut or damaged."""
+        try:
+            count = self._file.readinto(cast("bytearray", buffer))
+        except (
+            gzip.BadGzipFile,
+            EOFError,
+            zlib.error,
+        ) as error:  # raised in whoever reads, which `opened` does not see
+            raise UsageError(f"{self._name} is a broken archive.", f"{error}.") from error
         self._left -= count
         if self._left < 0:
             raise UsageError(f"{self._name} unpacks to more than {MOST_UNPACKED >> 30} GiB.")

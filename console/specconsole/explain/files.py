@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import tarfile
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from specconsole.errors import UsageError
 from specconsole.explain.archive import opened
 from specconsole.explain.judge import judge
 from specconsole.explain.kind import Kind
@@ -28,12 +30,25 @@ LONGEST = 1 << 20
 
 
 def explain(files: Iterator[tuple[str, BinaryIO]]) -> Report:
-    """Read files, each as (name, open file), and judge them together."""
+    """Read files, each as (name, open file), and judge them together.
+
+    Raises:
+        UsageError: one cannot be read, or is packed and broken.
+    """
     readings = Readings()
     for name, file in files:
+        _whole(readings, name, file)
+    return judge(readings)
+
+
+def _whole(readings: Readings, name: str, file: BinaryIO) -> None:
+    try:
         for inner, content in opened(name, file):
             _read(readings, one_line(inner, 200), content)
-    return judge(readings)
+    except tarfile.TarError as error:  # a member that is cut, which whoever reads it finds
+        raise UsageError(f"{name} is a broken archive.", f"{error}.") from error
+    except OSError as error:  # a disk or a server behind the file that fails on the way
+        raise UsageError(f"{name} cannot be read.", f"{error.strerror or error}.") from error
 
 
 def _read(readings: Readings, name: str, file: BinaryIO) -> None:
