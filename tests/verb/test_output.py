@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from specconsole.errors import UsageError
 from specconsole.verb import output
 
 
@@ -59,3 +60,9 @@ def test_columns_line_up_whatever_the_cells() -> None:
 
 def test_a_table_without_rows_is_its_header() -> None:
     assert output.table(["A", "B"], []) == "A  B"
+
+
+def test_a_closed_output_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", None)
+    with pytest.raises(UsageError, match="standard output is closed"):
+        output.write_text("a")

@@ -78,6 +78,8 @@ def write_text(text: str = "") -> None:
 
 def write(text: str) -> None:
     """Write and flush; raises BrokenPipeError with standard output already turned away from the closed pipe."""
+    if sys.stdout is None:  # closed by whoever started us (`>&-`)
+        raise UsageError("The output cannot be written: standard output is closed.", hint="Send it elsewhere.")
     with quiet_pipe():
         # A terminal or file that is not UTF-8 must not end the program, and should still be read.
         sys.stdout.write(glyph.within(text, sys.stdout.encoding or "utf-8"))
