@@ -287,3 +287,9 @@ def test_a_comparison_says_what_another_drafter_would_do() -> None:
     (line,) = [line for line in lines if line.startswith("Expected of another drafter")]
     # R 2.750 and coverage 0.799: tau is 1 + 0.799 ((1 - 0.8^6) / 0.2 - 1).
     assert "0.8: τ 3.15, 12.6 % less time per token" in line
+
+
+def test_two_equal_runs_are_not_called_slower() -> None:
+    text = verdict(compare(base(10), base(10)))
+    assert "slower" not in text
+    assert "the same time per token (1.000x)" in text

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from specconsole import cli
-from specconsole.bench import foreign
+from specconsole.bench import client_report, foreign
 from specconsole.bench.arms import sort
 from specconsole.bench.compare import Comparison, compare
 from specconsole.bench.export import vllm_json
@@ -270,3 +270,19 @@ def test_the_verb_reads_them(
     assert "B: b.json, measured by AIPerf 0.10.0" in out
     assert cli.main(["compare", *names, "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["comparisons"]) == 2
+
+
+@pytest.mark.parametrize("number", ["9" * 19, "9" * 30])
+def test_a_number_that_no_run_has_does_not_blame_the_history(
+    number: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert cli.main(["compare", number, "1"]) == 2
+    assert "The history has no run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["1e400", "-1e400"])
+def test_a_time_without_end_is_not_known(value: str) -> None:
+    report = client_report.read(f'{{"completed": 3, "mean_tpot_ms": {value}, "mean_itl_ms": 12.5}}')
+    assert report is not None
+    assert sorted(report.values) == ["completed", "mean_itl_ms"]

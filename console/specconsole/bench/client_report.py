@@ -6,6 +6,7 @@ rest on such a count are named invalid; those that rest on usage and the clock s
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -127,7 +128,10 @@ def _from_json(text: str) -> ClientReport | None:
     values = {
         ours: float(value[key])
         for ours, _, key in NAMES
-        if key and isinstance(value.get(key), (int, float)) and not isinstance(value.get(key), bool)
+        if key
+        and isinstance(value.get(key), (int, float))
+        and not isinstance(value.get(key), bool)
+        and math.isfinite(value[key])
     }
     rates = value.get("spec_decode_per_position_acceptance_rates")
     places = tuple(float(rate) for rate in rates if isinstance(rate, (int, float))) if isinstance(rates, list) else None

@@ -9,6 +9,8 @@ from specconsole.errors import UsageError
 from specconsole.history.entry import Load
 from specconsole.history.memory import Memory
 
+MOST_NUMBER = (1 << 63) - 1
+"""A greater one is no number of a run, and no harm to the history: SQLite cannot be asked for it."""
 MOST_LOADS = 1000
 """Of one unit, the newest first."""
 
@@ -20,7 +22,7 @@ async def kept_run(number: int, memory: Memory) -> BenchRun:
         UsageError: there is none, or it is damaged.
         HistoryUnavailable: the history cannot be read.
     """
-    found = await memory.run(number)
+    found = await memory.run(number) if number <= MOST_NUMBER else None
     if memory.trouble:
         raise memory.trouble
     if found is None:

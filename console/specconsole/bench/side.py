@@ -71,7 +71,7 @@ def _said(judgement: Judgement, whose: str) -> str:
     pays = {Word.FASTER: "pays", Word.SLOWER: "does not pay"}
     known = f"{_changed(ratio)}; 95 %: {_interval(judgement)}"
     if judgement.word is Word.ONE_START:
-        word = "slower" if ratio >= 1 else "faster"
+        word = "as fast" if _alike(ratio) else "slower" if ratio >= 1 else "faster"
         return f"One start each: {whose} is {word}: {_changed(ratio)}. No verdict: {_doubt(ratio)}"
     if judgement.word is Word.ALIKE:
         return f"{whose[0].upper()}{whose[1:]} makes no difference within the margin ({known})."
@@ -97,7 +97,14 @@ def _turned(judgement: Judgement) -> Judgement:
 
 def _changed(value: float) -> str:
     """1.093 is "9.3 % more time per token"; "faster by" would leave open whether of time or of speed."""
+    if _alike(value):
+        return f"the same time per token ({value:.3f}x)"
     return f"{abs(value - 1) * 100:.1f} % {'more' if value >= 1 else 'less'} time per token ({value:.3f}x)"
+
+
+def _alike(value: float) -> bool:
+    """A change that the words would call 0.0 %."""
+    return abs(value - 1) < 0.0005
 
 
 def _doubt(ratio: float) -> str:
