@@ -8,7 +8,8 @@ import random
 import pytest
 
 from specconsole.bench.judge import Word, judge
-from specconsole.remote.experiment_rule import Start, start_of, winner
+from specconsole.remote.drive_rule import prefix
+from specconsole.remote.experiment_rule import Start, start_of, turn_of, winner
 
 
 def start(factor: float) -> Start:
@@ -61,3 +62,12 @@ def test_a_start_is_read_from_the_load_generators_lines() -> None:
     assert start_of([one]) is None, "it did not come to its end"
     assert start_of([one, line("result", prompt="b", error="HTTP 500", chunks=[]), end]) is None
     assert start_of([one, line("end", why="cancelled")]) is None
+
+
+def test_all_arms_are_asked_in_the_same_words_and_no_start_twice() -> None:
+    def words(ident: str, tries: int) -> str:
+        return prefix((turn_of(ident, tries), 0, 0))
+
+    asked = [words("20261130-010203-ab12", 0), words("20261130-010203-ab12", 1), words("20261130-020304-cd34", 0)]
+    assert len(set(asked)) == 3
+    assert all(0 <= turn_of(f"x{n}", 1) < 4096 for n in range(500))

@@ -221,7 +221,7 @@ class Experiment:
             "key": json.dumps({"key": self.key}).encode() + b"\n",
             "about": b"{}",
             "input": requests + b'{"go":true}\n',
-            "arguments": json.dumps(dict(step["run"], run=number)).encode(),
+            "arguments": json.dumps(dict(step["run"], run=experiment_rule.turn_of(self.ident, self.tries))).encode(),
             "brief": json.dumps({"of": self.ident}).encode(),
         }
         self.begin("drive", ident, files, ("TimeoutStopSec=60",))

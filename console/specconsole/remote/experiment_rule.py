@@ -7,9 +7,11 @@ scatter by more than chance makes of 2 %, and in any other doubt, it is the base
 from __future__ import annotations
 
 import math
+import zlib
 from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 from specconsole.remote import outside
+from specconsole.remote.drive_rule import DIGITS
 
 BASELINE = "baseline"
 DEVIATION = 0.02
@@ -19,6 +21,15 @@ EXPLAINED = 1.35
 
 Start = Dict[str, float]
 """Seconds per token of each prompt in one start."""
+
+
+def turn_of(ident: str, tries: int) -> int:
+    """The number of a run in the words before its prompts, where the version knows no `cache_salt`.
+
+    One for all arms, so that all are asked the same; another one for each experiment and each time it is resumed, since the first
+    start may have served an earlier one.
+    """
+    return int((zlib.crc32(ident.encode()) + tries) % 16 ** DIGITS[0][1])
 
 
 def start_of(lines: Iterable[bytes]) -> Optional[Start]:
