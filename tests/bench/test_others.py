@@ -72,6 +72,19 @@ def chunk(text: str | None, tokens: int | None = None, name: str = "content") ->
     return {"choices": [{"delta": {name: text}}], **usage}
 
 
+def test_times_and_counts_that_cannot_be_are_doubted() -> None:
+    def told(**values: float) -> dict[str, tuple[str, ...]]:
+        report = client_report.read(json.dumps({"duration": 10.0, "total_output_tokens": 1000, **values}))
+        assert report
+        return {doubt.code: doubt.invalid for doubt in client_report.doubts(report)}
+
+    assert told(output_throughput=100.0, mean_tpot_ms=9.9, p99_itl_ms=0.0) == {}
+    assert told(output_throughput=100.4) == {}
+    assert told(output_throughput=25.6) == {"tokens": ("output_throughput",)}
+    assert told(mean_tpot_ms=0.0) == {"no_time": ("tpot",)}
+    assert told(mean_ttft_ms=-1.0, p99_ttft_ms=-2.0, median_itl_ms=-0.5) == {"no_time": ("ttft", "itl")}
+
+
 def test_tokens_come_from_usage_and_role_chunks_are_none() -> None:
     found = captured.read(
         events(

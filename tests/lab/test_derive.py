@@ -94,7 +94,7 @@ async def test_who_may_not_is_told_in_a_sentence(
 ) -> None:
     words = (who, BASELINE, *option, "--variant", "x", *K3)
     done = Desk(host, tmp_path)("derive", *words, "--yes", status=1)
-    assert "no rights to change it" in done.stderr
+    assert "open for reading only" in done.stderr
     assert not host.path(f"{SYSTEM}/{BASELINE}-x.service").exists()
 
 

@@ -30,4 +30,5 @@ def test_odd_names_become_good_tables(tmp_path: Path) -> None:
 
 def test_a_host_without_units_has_one_all_the_same(tmp_path: Path) -> None:
     assert loaded(tmp_path, portrait.toml("h", "h", [], "f.toml")).units == ()
+    assert loaded(tmp_path, portrait.toml("demo:oom@60", "demo-oom", [], "f.toml")).hosts == ("demo:oom@60", "demo-oom")
     assert portrait.file_name("../gpu 1.") == "gpu-1"

@@ -83,6 +83,12 @@ def test_what_is_not_known_is_a_dash_and_no_zero() -> None:
     assert "KV pool         A —  B —" in said
 
 
+def test_without_a_verdict_the_break_even_is_no_green() -> None:
+    said = text(compared(base(10), spec(24)))
+    assert "? In these runs τ is above R; that is no verdict." in said
+    assert "it pays" not in said
+
+
 def test_reasons_stand_before_the_figures() -> None:
     said = text(compared(base(10), replace(spec(24), spec=replace(spec(24).spec, temperature=1.0))))
     assert said.index("✖ temperatures differ") < said.index("per prompt")

@@ -44,8 +44,11 @@ def _without_load(report: Report) -> str:
     if report.gpus is not None and report.gpus.status not in ("", "ok"):
         return f"The GPUs: {report.gpus.status.replace('_', ' ')}."
     if report.benches:
-        doubts = report.benches[0].doubts
-        return doubts[0].text if doubts else "A benchmark report without contradictions."
+        bench = report.benches[0]
+        if bench.doubts:
+            return bench.doubts[0].text
+        lacks = "" if bench.report.get("mean_tpot_ms") is not None else "; it tells no time per token"
+        return f"A benchmark report without contradictions{lacks}."
     if report.serving is not None and report.serving.steady_tok_s is not None:
         return f"It serves {number(report.serving.steady_tok_s, 1)} tokens a second."
     if report.engine is not None:

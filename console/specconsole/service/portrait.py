@@ -44,7 +44,8 @@ def file_name(hostname: str) -> str:
 
 def toml(host: str, hostname: str, units: Sequence[Unit], file: str, loads_s: Sequence[float] = ()) -> str:
     """The profile's text. `host` is what was typed; `loads_s`: earlier loads of the baseline in seconds."""
-    names = list(dict.fromkeys([host.rpartition("@")[2], hostname]))
+    typed = host if host.startswith("demo:") else host.rpartition("@")[2]  # of a simulated host @ is the speed
+    names = list(dict.fromkeys([typed, hostname]))
     parts = [HEAD.format(name=one_line(hostname), file=one_line(file))]
     parts.append(f"description = {_text(_description(units))}\n")
     parts.append(f"# Hosts that it is for: names as you type them, with * and ?.\nhosts = {_list(names)}\n")

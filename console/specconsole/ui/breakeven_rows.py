@@ -13,8 +13,11 @@ from specconsole.ui.row import Row, cut
 from specconsole.ui.said import said_rows
 
 
-def breakeven_rows(measured: Measured, rate: float | None, cells: int) -> Iterator[Row]:
-    """Each figure as it was measured and as it is needed, and whether it pays; `rate` is the acceptance rate."""
+def breakeven_rows(measured: Measured, rate: float | None, cells: int, *, sure: bool) -> Iterator[Row]:
+    """Each figure as it was measured and as it is needed, and whether it pays.
+
+    `rate`: the acceptance rate. `sure`: the comparison has a verdict; else this is of these runs alone, and no green.
+    """
     undrafted = measured.undrafted_cost
     facts = (
         ("R", text.number(measured.step_cost, 3), "", "a step with speculation costs so many plain tokens"),
@@ -29,6 +32,9 @@ def breakeven_rows(measured: Measured, rate: float | None, cells: int) -> Iterat
         yield cut(((f" {name:<15} {have:>9}  {need:>9}  ", "text"), (meaning, "muted")), cells)
     if measured.hopeless:
         yield from said_rows("✖ ", "bad", HOPELESS, cells)
+    elif measured.pays is not None and not sure:
+        said = f"In these runs τ is {'' if measured.pays else 'not '}above R; that is no verdict."
+        yield from said_rows("? ", "muted", said, cells)
     elif measured.pays is not None:
         said = "τ is above R: it pays." if measured.pays else "τ is not above R: it does not pay."
         yield from said_rows("✔ " if measured.pays else "✖ ", "good" if measured.pays else "bad", said, cells)

@@ -124,7 +124,10 @@ def _comparison(found: Comparison, cells: int) -> Line:
         yield ()
         yield from head_rows("break-even, over all tokens", cells)
         spec = found.overall.b if found.baseline is found.a else found.overall.a
-        yield from breakeven_rows(found.measured, spec.acceptance.rate, cells)
+        sure = (
+            found.comparable and not found.one_start and found.judgement.word in (Word.FASTER, Word.SLOWER, Word.ALIKE)
+        )
+        yield from breakeven_rows(found.measured, spec.acceptance.rate, cells, sure=sure)
         yield from prediction_rows(found, cells)
     yield ()
     yield from head_rows("answers at temperature 0", cells)
