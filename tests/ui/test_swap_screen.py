@@ -132,7 +132,9 @@ async def test_the_step_that_runs_stays_in_view_unless_one_reads_elsewhere(ready
 async def test_how_it_ended_comes_into_view(ready: Scene) -> None:
     async with ready.app.run_test(size=(80, 24)) as pilot:
         await select_baseline(ready, pilot)
-        await ready.press(pilot, "S", "y")
+        await ready.press(pilot, "S")
+        await appears(ready, pilot, "y does it")
+        await ready.press(pilot, "y")
         ready.feeds.put("swap", long_one("1 of 96 shards"))
         await appears(ready, pilot, "▶ watch")
         await pilot.resize_terminal(100, 20)
