@@ -171,7 +171,7 @@ def test_what_is_slow_is_told_by_what_is_usual_here() -> None:
 
 
 async def test_the_simulated_start_that_dies_is_diagnosed_while_it_is_followed() -> None:
-    clock = ScaledClock(SystemClock(), 60.0)
+    clock = ScaledClock(SystemClock(), 10.0)  # a failure waits 2 s for the log's last words: of this clock
     host = SimulatedHost(clock=clock, begin=story.loading("dense-dies"))
     await host.open()
     said: list[Standing] = []
