@@ -14,7 +14,7 @@ from typing import Any
 
 from specconsole.bench import hosted
 from specconsole.bench.book import Book, Progress
-from specconsole.bench.run import Identity
+from specconsole.bench.run import BenchRun, Identity
 from specconsole.bench.spec import BenchSpec
 from specconsole.errors import LinkLost
 from specconsole.host.base import Endpoint, Host, LinkKind, Process, Program
@@ -64,22 +64,29 @@ async def execute(
                     yield progress
             return
         book.directly(why)
-    async with _driver(host, endpoint, spec, number, unit, tunnel=tunnel) as process:
+    async with aclosing(_driven(host, endpoint, book, api_key, cancel)) as driven:
+        async for progress in driven:
+            yield progress
+
+
+async def _driven(
+    host: Host, endpoint: Endpoint, book: Book, api_key: str | None, cancel: asyncio.Event | None
+) -> AsyncGenerator[Progress, None]:
+    """The run by a load generator that ends with the link: on the host, or here."""
+    tunnel = book.run.tunnel
+    async with _driver(host, endpoint, book.run) as process:
         watching = [asyncio.create_task(_stop(process, cancel))] if cancel else []
         watching += [asyncio.create_task(_mind_link(host, process, book))] if tunnel else []
         try:
-            await process.write(b"".join(messages(spec, api_key)))
+            await process.write(b"".join(messages(book.run.spec, api_key)))
             yield book.progress("Starting the load generator")
-            reader = process.read()
-            try:
-                async for lines in whole_lines(reader):
+            async with aclosing(process.read()) as chunks:
+                async for lines in whole_lines(chunks):
                     for line in lines:
                         with readable(host.name):
                             news = book.take(outside.parse(line))
                         if news is not None:
                             yield book.progress(news)
-            finally:
-                await reader.aclose()
             exit_ = await process.wait()
             if tunnel and host.link.kind in GONE:  # its streams may have ended before anyone was told of the link
                 book.broken = host.link.reason
@@ -95,15 +102,18 @@ async def execute(
 
 
 @asynccontextmanager
-async def _driver(
-    host: Host, endpoint: Endpoint, spec: BenchSpec, number: int, unit: str, *, tunnel: bool
-) -> AsyncGenerator[Process, None]:
+async def _driver(host: Host, endpoint: Endpoint, run: BenchRun) -> AsyncGenerator[Process, None]:
     """The load generator, started: on the host, or here with the server's connections brought here."""
-    if tunnel:
-        async with brought_here(host, endpoint) as (here, there), here.process(_program(there, spec, number)) as made:
-            yield made  # without the unit's name: the GPUs of this machine are not the unit's
+    if run.tunnel:
+        async with (
+            brought_here(host, endpoint) as (here, there),
+            # Without the unit's name: the GPUs of this machine are not the unit's.
+            here.process(Program("drive", arguments_of(there, run.spec, run.number))) as made,
+        ):
+            yield made
     else:
-        async with host.process(_program(endpoint, spec, number, unit)) as process:
+        program = Program("drive", arguments_of(endpoint, run.spec, run.number, run.identity.unit))
+        async with host.process(program) as process:
             yield process
 
 
@@ -119,10 +129,6 @@ def arguments_of(endpoint: Endpoint, spec: BenchSpec, number: int, unit: str = "
     if unit:
         arguments["unit"] = unit.rpartition("/")[2]  # without the user of a user's manager
     return arguments
-
-
-def _program(endpoint: Endpoint, spec: BenchSpec, number: int, unit: str = "") -> Program:
-    return Program("drive", arguments_of(endpoint, spec, number, unit))
 
 
 def _ahead_s(host: Host) -> float:
