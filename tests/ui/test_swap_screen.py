@@ -17,7 +17,7 @@ from specconsole.ui.loading import Loading
 from specconsole.ui.row import plain, width
 from specconsole.ui.screens.swap import SwapScreen
 from specconsole.ui.swap_rows import plan_rows, view_rows
-from tests.ui.scene import BASE, NGRAM, Scene, appears, shown, units
+from tests.ui.scene import BASE, NGRAM, Scene, appears, shown, unit, units
 from tests.ui.test_load_rows import loading
 
 AT = 1_700_000_000.0
@@ -335,12 +335,15 @@ def test_the_load_stands_below_the_step_that_waits_for_it() -> None:
     watching = SwapView(
         story(*STOPPING, step("stop", "done"), step("watch")), "refused for 84 s", AT + 600.0, lives=True
     )
-    rows = page(watching, loading(84.0))
+    mine = replace(loading(84.0), unit=ALL[1])
+    rows = page(watching, mine)
     below = next(place for place, row in enumerate(rows) if "refused for 84 s" in row) + 1
     assert "loading" in rows[below]
     assert "▶ weights" in rows[below + 1]
     assert "○ prove" in rows[below + 4]
-    assert page(LOADING, loading(84.0)) == page(LOADING), "while the old one stops there is no load to wait for"
+    other = replace(mine, unit=unit("vllm-other.service", "active"))
+    assert page(watching, other) == page(watching), "another unit's load is none of the swap's"
+    assert page(LOADING, mine) == page(LOADING), "while the old one stops there is no load to wait for"
 
 
 SIZES = [(80, 24), (120, 40), (200, 50)]

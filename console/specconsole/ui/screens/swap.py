@@ -49,7 +49,8 @@ class SwapScreen(SheetScreen, inherit_bindings=False):
 
     def _load(self, cells: int) -> Sequence[Row]:
         step = self.swap.story.step if self.swap is not None and not self.swap.over else None
-        loading = next((each for each in self.starts if each.goes_on), None)
-        if step is None or step.name not in STARTING or loading is None:
+        if self.swap is None or step is None or step.name not in STARTING:
             return ()
-        return summary_row(loading, cells), *load_rows(loading, cells, LOAD_ROWS)
+        awaited = (self.swap.story.plan.get("back_to" if step.back else "target") or {}).get("key")
+        loading = next((each for each in self.starts if each.goes_on and each.unit.key == awaited), None)
+        return () if loading is None else (summary_row(loading, cells), *load_rows(loading, cells, LOAD_ROWS))
