@@ -16,7 +16,7 @@ from specconsole.ui.said import said_rows
 def breakeven_rows(measured: Measured, rate: float | None, cells: int, *, sure: bool) -> Iterator[Row]:
     """Each figure as it was measured and as it is needed, and whether it pays.
 
-    `rate`: the acceptance rate. `sure`: the comparison has a verdict; else this is of these runs alone, and no green.
+    `rate`: the acceptance rate. `sure`: one arm is faster by the comparison's verdict; else this is no green, and no red.
     """
     undrafted = measured.undrafted_cost
     facts = (
@@ -33,7 +33,7 @@ def breakeven_rows(measured: Measured, rate: float | None, cells: int, *, sure: 
     if measured.hopeless:
         yield from said_rows("✖ ", "bad", HOPELESS, cells)
     elif measured.pays is not None and not sure:
-        said = f"In these runs τ is {'' if measured.pays else 'not '}above R; that is no verdict."
+        said = f"In these runs τ is {'' if measured.pays else 'not '}above R; what can be said of it stands in the first line."
         yield from said_rows("? ", "muted", said, cells)
     elif measured.pays is not None:
         said = "τ is above R: it pays." if measured.pays else "τ is not above R: it does not pay."

@@ -124,9 +124,7 @@ def _comparison(found: Comparison, cells: int) -> Line:
         yield ()
         yield from head_rows("break-even, over all tokens", cells)
         spec = found.overall.b if found.baseline is found.a else found.overall.a
-        sure = (
-            found.comparable and not found.one_start and found.judgement.word in (Word.FASTER, Word.SLOWER, Word.ALIKE)
-        )
+        sure = found.comparable and verdict_ink(found)[1] in ("good", "bad")
         yield from breakeven_rows(found.measured, spec.acceptance.rate, cells, sure=sure)
         yield from prediction_rows(found, cells)
     yield ()
