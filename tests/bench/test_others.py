@@ -81,8 +81,9 @@ def test_times_and_counts_that_cannot_be_are_doubted() -> None:
     assert told(output_throughput=100.0, mean_tpot_ms=9.9, p99_itl_ms=0.0) == {}
     assert told(output_throughput=100.4) == {}
     assert told(output_throughput=25.6) == {"tokens": ("output_throughput",)}
-    assert told(mean_tpot_ms=0.0) == {"no_time": ("tpot",)}
-    assert told(mean_ttft_ms=-1.0, p99_ttft_ms=-2.0, median_itl_ms=-0.5) == {"no_time": ("ttft", "itl")}
+    assert told(duration=0.12, total_output_tokens=64, output_throughput=64 / 0.1149) == {}, "seconds are rounded"
+    assert told(mean_tpot_ms=0.0) == {"tpot_zero": ("tpot",)}
+    assert told(mean_ttft_ms=-1.0, p99_ttft_ms=-2.0, median_itl_ms=-0.5) == {"negative": ("ttft", "itl")}
 
 
 def test_tokens_come_from_usage_and_role_chunks_are_none() -> None:
