@@ -129,6 +129,14 @@ def test_the_compilers_line_before_the_traceback_is_the_cause() -> None:
     assert found.root_line == "/bin/sh: 1: /usr/local/cuda/bin/nvcc: not found"
 
 
+def test_advice_does_not_begin_with_an_alternative_to_what_is_not_said() -> None:
+    for line, _, _ in EXAMPLES:
+        assert not [text for text in named(line).advice[:1] if text.startswith("Or ")], line
+    found = named("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB")
+    assert found.advice[0].startswith("Lower --gpu-memory-utilization or --max-num-seqs")
+    assert "KV cache" in found.advice[0]
+
+
 def test_the_suggestion_that_vllm_printed_before_is_offered() -> None:
     log = (
         "(Worker_TP1 pid=3) INFO 07-14 10:50:23 [gpu_worker.py:855] Free memory on device (77.57/79.11 GiB) on startup. Desired"

@@ -278,9 +278,11 @@ def _advice(failure: Failure | None, numbers: Mapping[str, Number]) -> Iterator[
     if failure is None:
         yield "Read the traceback that ends in this line: its innermost frame says where."
         return
-    for template in failure.advice:
-        if text := said(template, numbers):
-            yield text
+    given = [text for template in failure.advice if (text := said(template, numbers))]
+    for place, text in enumerate(given):
+        # What it is an alternative to may need a number that the log did not tell.
+        first = not place and text.startswith("Or ")
+        yield text[3].upper() + text[4:] if first else text
 
 
 def _notes(name: str, numbers: Mapping[str, Number], ending: Ending, around: Around) -> Iterator[str]:
