@@ -38,7 +38,7 @@ async def hand_over(
     Raises:
         NotPermitted: something stands in the way; nothing was changed.
         SpecConsoleError: a derived unit is not as it was shown, or the host refuses; what was written stays.
-        LinkLost: the link is down; whether it was begun is not known, and `carry.lying` tells.
+        LinkLost: the link is down; whether it was begun is not known, and `lying.lying` tells.
     """
     if made.blockers:
         raise NotPermitted("Nothing was begun.", "; ".join(made.blockers) + ".")

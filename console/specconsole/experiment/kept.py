@@ -1,4 +1,4 @@
-"""What this machine remembers of an experiment: its runs, and one entry with what came out."""
+"""Under which numbers the history keeps the runs of an experiment."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ MOST = 200
 """So many of the newest runs of the host are looked through."""
 
 
-async def keep(host: Host, found: Experiment, memory: Memory) -> tuple[int, ...]:
-    """Remember what came out; returns the numbers of its runs in the history, in the order of the steps."""
+async def numbers(host: Host, found: Experiment, memory: Memory) -> tuple[int, ...]:
+    """The numbers that the history gave its runs when they were fetched, in the order of the steps."""
     places = {(run.identity.unit, run.identity.invocation, run.number): at for at, run in enumerate(found.runs)}
     known = {}
     for run in await memory.runs(hostname(host), None, MOST):
