@@ -38,3 +38,11 @@ def private_dir(path: Path) -> Path:
     """Make a directory that only its owner can enter, and return it."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file for its owner alone, whole or not at all. Raises OSError."""
+    new = path.with_name(f".{path.name}.new")
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as file:
+        file.write(content)
+    new.replace(path)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -131,3 +133,13 @@ def test_a_step_that_was_begun_again_counts_from_there() -> None:
     assert (found.state, found.invocation, found.swap_s, found.ended) == ("done", "new", 9.0, 70.0)
     assert len(found.heat) == 2
     assert result_of(1, "b", events).state == "not begun"
+
+
+def test_a_written_report_is_its_owners_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "state" / "night-1"
+    assert report.written(folder, experiment(7.0)) == ""
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    files = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+    assert {"report.md", "experiment.json", "tpot.svg"} <= set(files)
+    assert set(files.values()) == {0o600}
+    assert report.written(tmp_path / "state" / "night-1" / "report.md", experiment(7.0)).endswith("File exists.")

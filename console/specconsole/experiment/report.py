@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from specconsole import paths
 from specconsole.bench import side, table
 from specconsole.bench.arms import Sorted, best_k, sort
 from specconsole.bench.compare import Comparison
@@ -130,11 +131,11 @@ def files(found: Experiment) -> dict[str, str]:
 
 
 def written(folder: Path, found: Experiment) -> str:
-    """Write it into a folder, which is made; returns why that failed, or ""."""
+    """Write it into a folder, which is made, for its owner alone; returns why that failed, or ""."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        paths.private_dir(folder)
         for name, text in files(found).items():
-            (folder / name).write_text(text, encoding="utf-8")
+            paths.write_private(folder / name, text.encode())
     except OSError as error:
         return f"{folder} cannot be written: {reason(error)}."
     return ""

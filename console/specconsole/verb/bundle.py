@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from contextlib import aclosing
 from datetime import datetime
@@ -12,7 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from specconsole import __version__
+from specconsole import __version__, paths
 from specconsole.clock import SystemClock
 from specconsole.errors import UsageError
 from specconsole.history.memory import Memory
@@ -106,10 +105,7 @@ def _report(parts: list[tuple[str, bytes]]) -> bytes:
 
 def _write(path: Path, content: bytes) -> None:
     """Write for the owner alone, whole or not at all. Raises UsageError."""
-    new = path.with_name(f".{path.name}.new")
     try:
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as file:
-            file.write(content)
-        new.replace(path)
+        paths.write_private(path, content)
     except OSError as error:
         raise UsageError(f"{path} cannot be written.", f"{error.strerror or error}.") from error
