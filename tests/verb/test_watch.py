@@ -12,7 +12,9 @@ from tests.load.log import UNIT, expected_of, records
 
 from specconsole.host.base import Host
 from specconsole.host.simulated import recording
+from specconsole.load import advance
 from specconsole.load import feed as load
+from specconsole.load.phase import Phase
 from specconsole.service.start import Standing
 from specconsole.verb.watch import Story
 
@@ -63,6 +65,19 @@ def test_every_phase_is_told_once_with_its_time(capsys: pytest.CaptureFixture[st
     assert any("phase capture" in line and "writes nothing to the journal until it is done" in line for line in lines)
     assert lines[-1].strip() == "3:01  ready: one token generated"
     assert all("no history yet" in line for line in lines if "phase" in line)
+
+
+def test_a_step_back_is_not_told(capsys: pytest.CaptureFixture[str]) -> None:
+    story, begun = Story(cast(Host, Machine()), False, clock=Clock()), load.begin(UNIT, "one", 0.0, at=0.0)
+    ahead = advance.seen(advance.seen(begun, Phase.PROFILE, 8.0), Phase.KV_CACHE, 10.0)
+    for timeline in (replace(ahead, spans=ahead.spans[:-1]), ahead) * 2:
+        story.tell(Standing(timeline))
+    story.tell(Standing(replace(ahead, invocation="two")))
+    said = [
+        line.split()[-1] if "started" in line else line.split("phase ")[1].split(";")[0]
+        for line in capsys.readouterr().out.splitlines()
+    ]
+    assert said == ["started", "profile", "kv cache", "started", "kv cache"]
 
 
 def test_earlier_loads_say_when_it_will_be_ready(capsys: pytest.CaptureFixture[str]) -> None:

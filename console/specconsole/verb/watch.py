@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
@@ -146,11 +146,13 @@ class Story:
     verdict: Verdict | None = None
     """The one that was told last."""
     diagnosis: Diagnosis | None = None
+    phases: set[Phase] = field(default_factory=set)
+    """Those of the present start that were told: a line of a slower rank may lead back to one for a moment."""
 
     def tell(self, standing: Standing) -> bool:
         """Write what is new; True when it is a milestone, which weights read so far and verdicts are not."""
         before, self.last, self.diagnosis = self.last, standing.attempt, standing.diagnosis
-        events = list(news(before, standing.attempt))
+        events = list(self._fresh(news(before, standing.attempt), standing.attempt.phase))
         if standing.attempt.stage is Stage.LOADING and judgement.is_news(self.verdict, standing.verdict):
             self.verdict = standing.verdict
             events.append("verdict")
@@ -161,6 +163,16 @@ class Story:
             else:
                 output.write_text(standing_line(event, standing, expected))
         return any(event not in ("weights", "verdict") for event in events)
+
+    def _fresh(self, events: Iterable[str], phase: Phase | None) -> Iterator[str]:
+        for event in events:
+            if event == "started":
+                self.phases.clear()
+            if event == "phase" and phase is not None:
+                if phase in self.phases:
+                    continue
+                self.phases.add(phase)
+            yield event
 
     def _expected(self, attempt: LoadTimeline) -> Estimate:
         from specconsole.service.start import expected, host_now
