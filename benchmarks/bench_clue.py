@@ -49,7 +49,7 @@ def _measured(text: str, lines: int, words: bool) -> float:
         return _judge(text, lines)
     with (
         mock.patch.object(Anchored, "search", lambda self, text: self.whole.search(text)),
-        mock.patch.object(clue, "holds", lambda text, _: bool(SEARCHED.search(text))),
+        mock.patch.object(clue, "holds", lambda text, words: words is not clue.WORDS or bool(SEARCHED.search(text))),
         mock.patch.object(clue, "SERVING", re.compile("$^")),
     ):
         return _judge(text, lines)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from benchmarks.terminal import Terminal
+from benchmarks.terminal import Terminal, mark
 
 SECONDS = 15.0
 
@@ -85,7 +85,7 @@ def _keys(name: str, lines: int) -> tuple[float, ...]:
         for number in range(60):
             begun = time.perf_counter()
             terminal.send(b"z")
-            terminal.until(f"#{number + 1:03}".encode())  # a repaint ends at the last changed cell
+            terminal.until(mark(number + 1).encode())
             taken.append((time.perf_counter() - begun) * 1000)
             terminal.read_for(0.02)
         taken.sort()
@@ -194,7 +194,7 @@ def _stock(rate: int) -> None:
 
         def action_count(self) -> None:
             self.pressed += 1
-            self.query_one("#count", Static).update(f"#{self.pressed:03}")
+            self.query_one("#count", Static).update(mark(self.pressed))
 
     Stock().run()
 

@@ -1,4 +1,4 @@
-"""The console as the measurements run it: `z` counts up in the header, and a log pours at a given rate."""
+"""The console as the measurements run it: `z` changes the header, and a log pours at a given rate."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from typing import Any, ClassVar
 from tests.ui.scene import record
 from textual.binding import Binding
 
+from benchmarks.terminal import mark
+from specconsole.logs.journal import SLICE
 from specconsole.ui.app import SpecConsole
 
 
 class Counted(SpecConsole):
-    """How late a key is drawn is the time until its number stands on the terminal."""
+    """How late a key is drawn is the time until its mark stands on the terminal."""
 
     BINDINGS: ClassVar = [Binding("z", "count", "", show=False)]
     pressed = 0
 
     def action_count(self) -> None:
         self.pressed += 1
-        self.clock_text = f"#{self.pressed:03}"
+        self.clock_text = mark(self.pressed)
 
     def tick(self) -> None:
         text = self.clock_text
@@ -29,10 +31,13 @@ class Counted(SpecConsole):
 
 
 async def pouring(rate: int, line: str) -> AsyncGenerator[list[Any], None]:
-    """Records at so many a second, twenty batches a second; 0: none, for ever."""
+    """Records at so many a second, twenty batches a second, in slices as a journal hands them on; 0: none, for ever."""
     number = 0
     while True:
         await asyncio.sleep(0.05)
-        if count := rate // 20:
-            yield [record(number + i, f"{number + i} {line}") for i in range(count)]
-            number += count
+        end = number + rate // 20
+        while number < end:
+            stop = min(number + SLICE, end)
+            yield [record(i, f"{i} {line}") for i in range(number, stop)]
+            number = stop
+            await asyncio.sleep(0)

@@ -12,6 +12,11 @@ import time
 from collections.abc import Sequence
 
 
+def mark(number: int) -> str:
+    """What stands after so many keys: no letter stays, since only cells that change are painted."""
+    return 6 * chr(ord("a") + number % 26)
+
+
 class Terminal:
     """Runs a command in a terminal of the given size until `close`."""
 
@@ -24,6 +29,7 @@ class Terminal:
         if self.pid == 0:
             time.sleep(0.02)  # the size is set meanwhile
             environment = dict(os.environ, TERM="xterm-256color", COLORTERM="truecolor")
+            environment.pop("PYTHONDONTWRITEBYTECODE", None)  # as installed: compiled once, not at each start
             os.execvpe(command[0], list(command), environment)
         fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 

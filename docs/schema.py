@@ -21,27 +21,28 @@ Groups = dict[str, dict[str, None]]
 """By place ("" for the document itself, units[] for each element of a list, engines.* for each value of a map): its keys."""
 
 RUNS: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "status": (("status", HOST), "One look. `engines` is by unit key; `trouble` says in sentences what could not be read; `gpus` is as of `gpus`, `engines.*` as of `engine`."),
+    "status": (("status", HOST), "One look. `engines` is by unit key; so is `loads`, of units that load or have failed (the last three): a start as of `watch`, with its `verdict` after `--look` seconds, or its `diagnosis`; all is as it is at the end of the look; `trouble` says in sentences what could not be read; `gpus` is as of `gpus`, `engines.*` as of `engine`."),
     "units": (("units", HOST), "The units as systemd has them. `role` is baseline, variant or unknown; `word` is the state in one word. With `--follow` a line of JSON after each change; with `--lint` also `findings`, by unit key, as of `lint`."),
     "gpus": (("gpus", HOST, "--once"), "One sample; without `--once` a line of JSON each. Memory in bytes; `why` says for a key that is null why it is; `faults` are sentences; `last` is what a lost card said last."),
     "engine": (("engine", HOST, "--once", "--window", "2"), "The newest scrape, and under `window` what the counters gained. `spec` is null without speculation. `*_between_s` are the bounds of the bucket that a percentile lies in."),
     "logs": (("logs", HOST, "-n", "50"), "A line of JSON a record. `at` is the host's clock in seconds since 1970, `time` the same in your time zone; `cursor` is journald's."),
-    "watch": (("watch", "demo:slow-disk@600"), "A line of JSON an event: `event` says which. The last line tells how it ended: `ready`, `failed` (with `diagnosis`), or neither."),
+    "watch": (("watch", "demo:slow-disk@600"), "A line of JSON an event: `event` says which (`present`: the past has been told, this is now). The last line tells how it ended: `ready`, `failed` (with `diagnosis`), or neither."),
     "doctor": (("doctor", HOST), "`verdict` is the worst `level`: ok, limited, unknown or missing. `fix` is the command that mends it."),
     "lint": (("lint", HOST), "`severity`: refuse (it fails), warn, note. `source` is what it was seen by, `evidence` the text it stands on, `remedy` the setting that mends it."),
     "plan": (("swap", HOST, "baseline", "--dry-run"), "Of `swap`, `start`, `stop` and `restart`, with `--dry-run` the only document, else the first line. `lines` are the plan as shown, `blockers` why it cannot be begun."),
-    "swap": (("swap", HOST, "baseline", "--yes"), "The lines behind the plan, one a change of a step, the last one the end: `outcome` is committed, rolled_back, unchanged or given_up."),
+    "swap": (("swap", HOST, "baseline", "--yes"), "The lines behind the plan, one a change of a step, the last one the end: `outcome` is committed, rolled_back, unchanged or given_up. `load` is null but on a line of its own for each news of the load that it waits for: `event` `unit` `stage` `phase` `verdict`, and `text` as `watch` words it; all of it tells `watch --json`."),
     "derive": (("derive", HOST, "baseline", "--variant", "k3", "--method", "ngram", "--set", "num_speculative_tokens=3", "--dry-run"), "What would be written, and whether it was (`written`)."),
     "bench": (("bench", HOST, *SHORT), "One run, whole: it is what `compare` reads. `results` are the measured requests with the stamp and the number of tokens of each chunk, `summary` the table; several cells give `runs`, a list of these."),
     "compare": (("compare", "1", "2"), "`a` and `b` are summaries as of `bench`; ratios are B's time by A's, below 1: B is faster."),
     "breakeven": (("breakeven", "--base", "13.6", "--spec", "16.2", "--tau", "1.31", "--k", "5", "--coverage", "0.4", "--other-k", "3", "--experts", "384/8"), "`step_cost` is R; it pays where `tau` is above it. What cannot be had is null."),
-    "experiment": (("experiment", "run", "does-it-pay", BASE, "--dry-run"), "The plan as it would be begun. While it runs `experiment watch --json` writes an event of the host's record a line; `experiment report --json` writes what `--to FOLDER` calls experiment.json."),
+    "experiment": (("experiment", "run", "does-it-pay", BASE, "--dry-run"), "The plan as it would be begun. `experiment plans --json` gives `name`, `order`, `what` and `file` of each plan. While it runs `experiment watch --json` writes an event of the host's record a line; `experiment report --json` writes what `--to FOLDER` calls experiment.json."),
     "history loads": (("history", "loads"), "The newest first. `phases` are seconds by phase."),
     "history runs": (("history", "runs"), "Without the stamps; `history export FILE` has all of it."),
     "history swaps": (("history", "swaps"), "As the host's own record told."),
     "profile": (("profile", "show", "minimal"), "Also of `validate`; `list` gives `name`, `hosts`, `source` and `description` only. Keys as in [profiles.md](profiles.md)."),
 }  # fmt: skip
 MAPS = (
+    "load",
     "engines",
     "findings",
     "plan.arms",

@@ -44,6 +44,7 @@ class FakeClock:
     def __init__(self, start: float = 1_700_000_000.0, *, auto: bool = False) -> None:
         self.time = start
         self.auto = auto
+        self.speed = 1.0
         self.slept: list[float] = []
         self._sleepers: list[tuple[float, asyncio.Future[None]]] = []
 
@@ -148,6 +149,7 @@ class FakeHost:
     """A host that answers from tables; patterns are shell globs over the command's words joined by one blank."""
 
     name: str = "root@gpu-1"
+    typed: str = "root@gpu-1"
     read_only: bool = False
     facts: HostFacts | None = FACTS
     clock: FakeClock = field(default_factory=FakeClock)

@@ -96,6 +96,17 @@ def test_an_empty_file_is_a_profile_that_says_nothing(tmp_path: Path) -> None:
         ("[api_key]\nvalue = 'sk-1'", 2, "Known are command, env."),
         ("expect.tpot_ms = -1", 1, "a number above 0"),
         ("[expect]\ntpot_ms = '13'", 2, "a number above 0"),
+        ("[expect]\ntpot_ms = inf", 2, "milliseconds, a minute at most"),
+        ("[expect]\ntpot_ms = 1e12", 2, "milliseconds, a minute at most"),
+        ("[expect]\ntok_s = nan", 2, "a number above 0"),
+        ("[expect]\ntok_s = inf", 2, "a number above 0"),
+        ("[expect]\nload_minutes = [1, inf]", 2, "a week at most"),
+        ("[expect]\ntpot_ms = 13.6\ntok_s = 200", 3, "that is 73.5 tokens a second"),
+        ("[units.x]\nname = '../../etc/passwd'", 2, "the name of a service unit"),
+        ("[units.x]\nname = 'a b;c'", 2, "the name of a service unit"),
+        ("[units.x]\nname = 'a.timer'", 2, "the name of a service unit"),
+        ("[units.x]\nname = 'a.service'\n[units.y]\nname = 'a'", 4, "[units.y] and [units.x] name the same unit"),
+        ("[units.x]\nname = 'a'\nspeculative = {num_speculative_tokens = 0}", 3, "a whole number above 0"),
         ("[expect]\nload_minutes = [90, 25]", 2, "two numbers"),
         ("[expect]\ntensor_parallel = 8.0", 2, "a whole number"),
         ("[bench]\nprompt = 'x'", 2, 'Did you mean "prompts"?'),
@@ -224,6 +235,8 @@ def test_the_smallest_profile_shows_all_there_is_to_say(tmp_path: Path) -> None:
     [
         ('at_deadline = "stop"', "one of go, give-up"),
         ("drain_s = -1", "must be a number above 0"),
+        ("drain_s = inf", "seconds, a week at most"),
+        ("drain_s = 1e12", "seconds, a week at most"),
         ('before = ["lb", "drain"]', "path of a program on the host"),
         ("drain = 3", 'Did you mean "drain_s"'),
     ],
@@ -231,3 +244,13 @@ def test_the_smallest_profile_shows_all_there_is_to_say(tmp_path: Path) -> None:
 def test_what_is_wrong_about_swaps_is_said(tmp_path: Path, line: str, said: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(said)):
         profile.load(write(tmp_path, f"[swap]\n{line}\n"))
+
+
+def test_a_profile_that_others_may_write_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(FULL)
+    path.chmod(0o644)
+    assert profile.load(path).description == "two units"
+    path.chmod(0o646)
+    with pytest.raises(ConfigError, match=r"may be written by other users.*chmod go-w"):
+        profile.load(str(path))

@@ -8,7 +8,7 @@ from contextlib import aclosing
 
 import pytest
 
-from specconsole.stream import batched, merged, within
+from specconsole.stream import Ahead, batched, merged, within
 
 
 async def numbers(*items: int | BaseException, closed: list[int] | None = None) -> AsyncGenerator[list[int], None]:
@@ -136,4 +136,54 @@ async def test_a_cancel_ends_the_work_too() -> None:
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
+    assert closed == [1]
+
+
+async def test_what_is_asked_ahead_comes_in_whole_and_is_ended() -> None:
+    closed: list[int] = []
+    early = Ahead(numbers(1, 2, 3, closed=closed))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not closed, "only the first one is waited for"
+    assert [item async for items in early.follow() for item in items] == [1, 2, 3]
+    assert closed == [1]
+    assert [items async for items in Ahead(numbers()).follow()] == []
+
+
+async def test_what_failed_ahead_fails_who_follows_it() -> None:
+    early = Ahead(numbers(KeyError("it")))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    with pytest.raises(KeyError):
+        await anext(early.follow())
+
+
+@pytest.mark.parametrize("turns", [0, 5])
+async def test_what_nobody_follows_is_ended(turns: int) -> None:
+    closed: list[int] = []
+    early, failed = Ahead(forever(closed)), Ahead(numbers(KeyError("it")))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    await early.close()
+    await failed.close()
+    assert closed == [1] * (turns > 0)
+
+
+async def test_who_stops_following_ends_what_was_asked_ahead() -> None:
+    closed: list[int] = []
+
+    async def waiting() -> AsyncGenerator[int, None]:
+        try:
+            await asyncio.Event().wait()
+            yield 1
+        finally:
+            closed.append(1)
+
+    async with aclosing(Ahead(waiting()).follow()) as items:
+        reader = asyncio.ensure_future(anext(items))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        reader.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reader
     assert closed == [1]

@@ -36,16 +36,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.excepthook = _fault
     try:
         if words in (["--version"], ["-V"]):
-            print(f"specconsole {__version__}")  # noqa: T201  before argparse: 20 ms instead of 60
-            return 0
-        if not words or words in (["-h"], ["--help"], ["help"]):
-            return _overview(asked=bool(words))
+            return _version()
         return _run(words)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         sys.stderr.close()
         return 0
+
+
+def _version() -> int:
+    said = f"specconsole {__version__}"
+    if sys.stdout is None:  # print would keep silent
+        return _run(["--version"])
+    try:
+        print(said, flush=True)  # noqa: T201  before argparse: 20 ms instead of 60
+    except BrokenPipeError:
+        raise
+    except OSError:
+        return _run(["--version"])  # which says in a sentence why it cannot be written
+    return 0
 
 
 def _overview(*, asked: bool) -> int:
@@ -69,8 +79,14 @@ def _fault(kind: type[BaseException], error: BaseException, trace: TracebackType
 
 def _run(words: Sequence[str]) -> int:
     from specconsole.errors import SpecConsoleError
+    from specconsole.verb.output import write_text
 
     try:
+        if words == ["--version"]:
+            write_text(f"specconsole {__version__}")
+            return 0
+        if not words or words in (["-h"], ["--help"], ["help"]):
+            return _overview(asked=bool(words))
         args = parse(words)
         return int(args.run(args))
     except SpecConsoleError as error:

@@ -7,8 +7,18 @@ import time
 from typing import Protocol
 
 
+def processor_s() -> float:
+    """Processor time of this thread in seconds: what a piece of work costs, however loaded the machine is."""
+    return time.thread_time()
+
+
 class Clock(Protocol):
     """What the program knows of time."""
+
+    @property
+    def speed(self) -> float:
+        """How many of its seconds pass in one of the viewer's: waits and delays of a transport last by the viewer's."""
+        ...
 
     def now(self) -> float:
         """Seconds since the epoch, for stamps that people read."""
@@ -25,6 +35,11 @@ class Clock(Protocol):
 
 class SystemClock:
     """The machine's own clock."""
+
+    @property
+    def speed(self) -> float:
+        """It is the viewer's own."""
+        return 1.0
 
     def now(self) -> float:
         """Seconds since the epoch."""

@@ -9,6 +9,7 @@ SpecConsoleError
 │   ├── DeadlineExceeded  1   a command did not answer in its time
 │   ├── CommandFailed     1   a command answered with an error
 │   └── NotPermitted      1   the rights that we have do not allow it
+├── CannotWrite           1   our own output is not taken: a full disk, a closed standard output
 ├── NotRunning            3   the unit or the engine is not there to be asked
 └── Inconclusive          5   timed out, not comparable, or not enough evidence
 """
@@ -72,6 +73,10 @@ class CommandFailed(HostError):
 
 class NotPermitted(HostError):
     """The rights that this login has do not allow it."""
+
+
+class CannotWrite(SpecConsoleError):
+    """What we have to say cannot be written where it is to go."""
 
 
 class NotRunning(SpecConsoleError):

@@ -41,8 +41,8 @@ def private_dir(path: Path) -> Path:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file for its owner alone, whole or not at all. Raises OSError."""
-    new = path.with_name(f".{path.name}.new")
+    """Write a file for its owner alone, whole or not at all, also when two consoles do it at once. Raises OSError."""
+    new = path.with_name(f".{path.name}.{os.getpid()}.new")
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as file:
         file.write(content)
     new.replace(path)

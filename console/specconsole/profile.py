@@ -6,6 +6,7 @@ import fnmatch
 import json
 import os
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,14 @@ from specconsole.errors import ConfigError
 if TYPE_CHECKING:
     from importlib.abc import Traversable
 
+_UNIT = re.compile(r"[A-Za-z0-9:_.@\\-]{1,255}")
+_OTHER_KINDS = frozenset(
+    ["socket", "device", "mount", "automount", "swap", "target", "path", "timer", "slice", "scope"]
+)
 _MANAGER = re.compile(r"system|user:[A-Za-z_][\w.-]*")
+
+_SLOWEST_START, _FASTEST_ROUNDED = 0.5, 1.1
+"""Tokens a second of a stream count the wait for its first token too: below 1000 / TPOT, but never far above it."""
 
 
 @dataclass(frozen=True)
@@ -119,10 +127,25 @@ def load(source: str | Path | Traversable) -> Profile:
     """Read a profile from a file.
 
     Raises:
-        ConfigError: the file cannot be read, or something in it is wrong; names file, line and the nearest right key.
+        ConfigError: the file cannot be read, others may write it, or something in it is wrong; names file, line and the nearest right key.
     """
     path = Path(source).expanduser() if isinstance(source, str) else source
+    if isinstance(path, Path):
+        _refuse_others(path)
     return _profile(toml.read(path))
+
+
+def _refuse_others(path: Path) -> None:
+    """Refuse a file that others may write: its commands are run on hosts with our rights. A group of one's own is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return  # whoever reads it tells
+    shared = status.st_mode & stat.S_IWGRP and status.st_gid != status.st_uid
+    if status.st_mode & stat.S_IWOTH or shared:
+        raise ConfigError(
+            f"{path} may be written by other users, and what a profile says is run on hosts.", hint=f"chmod go-w {path}"
+        )
 
 
 def named(name: str) -> Profile:
@@ -179,7 +202,7 @@ def _profile(file: toml.File) -> Profile:
 
 
 def _units(file: toml.File, tables: Mapping[str, Any]) -> tuple[UnitProfile, ...]:
-    units = []
+    units: list[UnitProfile] = []
     for label in tables:
         path = ("units", label)
         table = file.get(tables, label, "table", ("units",))
@@ -187,11 +210,19 @@ def _units(file: toml.File, tables: Mapping[str, Any]) -> tuple[UnitProfile, ...
         name, manager = file.get(table, "name", "text", path), file.get(table, "manager", "text", path, "system")
         if not name:
             raise file.wrong(path, f'[units.{label}] needs a "name", the unit\'s.')
+        if not _UNIT.fullmatch(name) or name.rpartition(".")[2] in _OTHER_KINDS:
+            raise file.wrong(
+                (*path, "name"),
+                f'"name" is the name of a service unit, not {name!r}.',
+                "Letters, digits and : - _ . @ \\ stand in its name, and none but services run vLLM: vllm or vllm.service.",
+            )
         if not _MANAGER.fullmatch(manager):
             raise file.wrong((*path, "manager"), f'"manager" must be "system" or "user:NAME", not {manager!r}.')
         role = file.one_of(table, "role", ("baseline", "variant"), path)
         name = name if name.endswith(".service") else f"{name}.service"
         speculative = _speculative(file, table, path)
+        if other := next((one for one in units if (one.name, one.manager) == (name, manager)), None):
+            raise file.wrong((*path, "name"), f"[units.{label}] and [units.{other.label}] name the same unit, {name}.")
         units.append(UnitProfile(label, name, manager, role, file.get(table, "port", "port", path), speculative))
     return tuple(units)
 
@@ -203,6 +234,12 @@ def _speculative(file: toml.File, table: Mapping[str, Any], path: tuple[str, ...
         json.dumps(given)
     except TypeError:
         raise file.wrong((*path, "speculative"), '"speculative" holds what JSON cannot say, such as a date.') from None
+    k = given.get("num_speculative_tokens", 1)
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise file.wrong(
+            (*path, "speculative", "num_speculative_tokens"),
+            f'"num_speculative_tokens" must be a whole number above 0, not {k!r}.',
+        )
     return dict(given)
 
 
@@ -237,7 +274,7 @@ def _bench(file: toml.File, table: Mapping[str, Any]) -> BenchSet:
 def _swap(file: toml.File, table: Mapping[str, Any]) -> Swaps:
     path = ("swap",)
     file.only(table, ("drain_s", "at_deadline", "rollback", "before", "after"), path)
-    drain_s = file.get(table, "drain_s", "number", path)
+    drain_s = file.get(table, "drain_s", "seconds", path)
     hooks = {name: tuple(file.get(table, name, "texts", path, [])) for name in ("before", "after")}
     for name, argv in hooks.items():
         if argv and not argv[0].startswith("/"):
@@ -252,12 +289,19 @@ def _expect(file: toml.File, table: Mapping[str, Any]) -> Expectations:
     kinds = {
         "model": "text",
         "tensor_parallel": "count",
-        "tpot_ms": "number",
+        "tpot_ms": "milliseconds",
         "tok_s": "number",
-        "load_minutes": "range",
+        "load_minutes": "minutes",
     }
     file.only(table, kinds, ("expect",))
     values = {key: file.get(table, key, kind, ("expect",)) for key, kind in kinds.items()}
     if values["load_minutes"]:
         values["load_minutes"] = tuple(values["load_minutes"])
+    tpot_ms, tok_s = values["tpot_ms"], values["tok_s"]
+    if tpot_ms and tok_s and not _SLOWEST_START < tok_s * tpot_ms / 1000 < _FASTEST_ROUNDED:
+        raise file.wrong(
+            ("expect", "tok_s"),
+            f'"tok_s" = {tok_s:g} contradicts "tpot_ms" = {tpot_ms:g}: that is {1000 / tpot_ms:.1f} tokens a second.',
+            "Give one of them, or both of the same runs.",
+        )
     return Expectations(**values)

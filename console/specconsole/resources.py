@@ -36,3 +36,8 @@ def find(kind: str, suffix: str = ".toml") -> dict[str, Traversable]:
             if entry.name.endswith(suffix):
                 found.setdefault(entry.name.removesuffix(suffix), entry)
     return found
+
+
+def shipped(file: Traversable) -> bool:
+    """Whether a file that was found came with the program, rather than from its user."""
+    return not (isinstance(file, Path) and file.is_relative_to(paths.config_dir()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -138,6 +138,32 @@ async def merged(*sources: AsyncGenerator[list[T], None]) -> AsyncGenerator[list
         await asyncio.gather(*tasks, return_exceptions=True)
         for source in sources:
             await source.aclose()
+
+
+class Ahead(Generic[T]):
+    """A source that is asked for its first item at once, whoever comes to follow it later."""
+
+    def __init__(self, source: AsyncGenerator[T, None]) -> None:
+        self._source = source
+        self._first = asyncio.ensure_future(anext(source))
+
+    async def follow(self) -> AsyncGenerator[T, None]:
+        """Yield all items, the first included; raises what the source raises. To be followed once."""
+        async with aclosing(self._source):
+            try:
+                yield await self._first
+            except StopAsyncIteration:
+                return
+            async for item in self._source:
+                yield item
+
+    async def close(self) -> None:
+        """End the source, where nobody came; what it raised is told to nobody."""
+        self._first.cancel()
+        await asyncio.wait((self._first,))
+        if not self._first.cancelled():
+            self._first.exception()
+        await self._source.aclose()
 
 
 class Latest(Generic[T]):

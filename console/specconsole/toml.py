@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -20,6 +21,11 @@ _HEADER = re.compile(r"\s*\[+\s*(?P<path>[^\]]+?)\s*\]+")
 _NO_TOML = "Texts stand in quotes, lists in [ ]; each key once."
 _BARE = re.compile(r"""\s*(?P<key>[\w.\-"' ]+?)\s*=""")
 
+LONGEST_S = 7 * 24 * 3600
+"""The longest wait that a file may ask for: a week."""
+SLOWEST_MS = 60_000
+"""The longest time per token that a file may tell."""
+
 KINDS: dict[str, tuple[Check, str]] = {
     "text": (lambda value: isinstance(value, str), "a text in quotes"),
     "texts": (
@@ -31,6 +37,14 @@ KINDS: dict[str, tuple[Check, str]] = {
         "a whole number above 0",
     ),
     "number": (lambda value: _is_number(value) and value > 0, "a number above 0"),
+    "seconds": (
+        lambda value: _is_number(value) and 0 < value <= LONGEST_S,
+        "a number above 0: seconds, a week at most",
+    ),
+    "milliseconds": (
+        lambda value: _is_number(value) and 0 < value <= SLOWEST_MS,
+        "a number above 0: milliseconds, a minute at most",
+    ),
     "counts": (
         lambda value: isinstance(value, list) and bool(value) and all(_is_count(item) for item in value),
         "a list of whole numbers",
@@ -39,11 +53,14 @@ KINDS: dict[str, tuple[Check, str]] = {
         lambda value: isinstance(value, list) and bool(value) and all(_is_number(item) and item >= 0 for item in value),
         "a list of numbers",
     ),
-    "range": (
+    "minutes": (
         lambda value: (
-            isinstance(value, list) and len(value) == 2 and all(map(_is_number, value)) and value[0] <= value[1]
+            isinstance(value, list)
+            and len(value) == 2
+            and all(map(_is_number, value))
+            and 0 <= value[0] <= value[1] <= LONGEST_S / 60
         ),
-        "two numbers [from, to]",
+        "two numbers of minutes [from, to], a week at most",
     ),
     "port": (
         lambda value: isinstance(value, int) and not isinstance(value, bool) and 0 < value < 65536,
@@ -60,7 +77,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 class File:
@@ -130,7 +147,7 @@ def read(source: Traversable) -> File:
         ConfigError: it cannot be read, or is no TOML.
     """
     try:
-        return File(str(source), source.read_text(encoding="utf-8"))
+        return File(str(source), source.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigError(
             f"{source} cannot be read: {error.strerror or error}.", hint="Give a TOML file that you may read."

@@ -47,7 +47,7 @@ def test_requests_of_others() -> None:
     run = with_counters(time_to_first_token_seconds_count=5, generation_tokens_total=60)
     assert found(run)["foreign"] == (
         Level.WRONG,
-        "3 requests of others ran meanwhile: times and acceptance are not ours alone.",
+        "Others used the engine: 3 requests, 4.7 tok/s. Times and acceptance are not ours alone.",
     )
     assert found(run)["tokens"] == (Level.WRONG, "Tokens differ: 18 here, 60 at the server.")
 
@@ -61,7 +61,14 @@ def test_others_that_ran_already() -> None:
         for line in (busy.text or "").splitlines()
     )
     run = replace(run, scrapes=(replace(busy, text=text), *run.scrapes[1:]))
-    assert "2 requests of others ran when this run began" in found(run)["foreign"][1]
+    assert "2 requests that ran already when this run began" in found(run)["foreign"][1]
+
+
+def test_a_request_of_others_that_began_before_the_first_window_is_told_by_its_tokens() -> None:
+    said = found(with_counters(generation_tokens_total=60))
+    assert "foreign" not in said
+    assert said["tokens"][0] is Level.WRONG
+    assert "Somebody whose request had begun before used the engine too" in said["tokens"][1]
 
 
 def test_more_tokens_a_chunk_than_a_step_is_a_server_that_merges() -> None:

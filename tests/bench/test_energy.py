@@ -133,6 +133,17 @@ def test_cards_shared_with_others_are_said() -> None:
     assert not [one for one in check(measured(*WHOLE)) if one.code == "energy"]
 
 
+def test_requests_too_short_for_the_counter_are_said() -> None:
+    run = measured(*WHOLE)
+    assert not [remark for remark in check(run) if remark.code == "energy"], "a second each is long enough"
+    short = replace(run, looks=tuple(replace(look, at_s=look.at_s / 5) for look in run.looks))
+    (said,) = [remark.text for remark in check(short) if remark.code == "energy"]
+    assert said.startswith("NVML's energy counter moves each 0.1 s, and these requests took 0.2 s")
+    assert "a prompt's joules may be off by 50 %, those of all by 17 %" in said
+    power = replace(short, meter=replace(COUNTER, source="instant power"))
+    assert not [remark for remark in check(power) if remark.code == "energy"], "power is summed up every 50 ms"
+
+
 def test_a_comparison_says_what_a_speed_costs() -> None:
     cheap, dear = measured(*WHOLE), measured(*((a * 2, b * 2) for a, b in WHOLE))
     found = compare(cheap, dear)

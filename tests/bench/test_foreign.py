@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from specconsole import cli
-from specconsole.bench import client_report, foreign
+from specconsole.bench import client_report, foreign, vllm_file
 from specconsole.bench.arms import sort
 from specconsole.bench.compare import Comparison, compare
 from specconsole.bench.export import vllm_json
@@ -30,7 +30,7 @@ GAPS = [gap for one in TOLD.kept for gap in one.gaps_s]
 
 
 def vllm(**changes: Any) -> dict[str, Any]:
-    return {**vllm_json(TOLD), **changes}
+    return {**vllm_json(TOLD), "tool": None, **changes}
 
 
 def summed() -> dict[str, Any]:
@@ -193,8 +193,9 @@ def test_what_cannot_be_compared_is_refused_in_a_sentence(other: dict[str, Any],
     assert bool(reasons) == bool(reason)
 
 
-def test_our_own_run_shares_no_prompt_with_a_file() -> None:
-    assert "they share no prompt" in compare(TOLD, read(vllm())).reasons
+def test_our_own_run_is_not_compared_with_a_file() -> None:
+    said = "A was measured by `bench` and B by vllm bench serve: other prompts, and other ways to take the time"
+    assert said in compare(TOLD, read(vllm())).reasons
 
 
 def test_a_report_as_it_is_printed() -> None:
@@ -264,11 +265,11 @@ def test_the_verb_reads_them(
     for name, value in (("a.json", vllm()), ("b.json", aiperf()), ("c.json", guidellm())):
         (tmp_path / name).write_text(json.dumps(value))
         names.append(str(tmp_path / name))
-    assert cli.main(["compare", *names[:2]]) == 0
+    assert cli.main(["compare", *names[:2]]) == 5
     out = capsys.readouterr().out
     assert "A: vllm-spec.service, measured by vllm bench serve" in out
     assert "B: b.json, measured by AIPerf 0.10.0" in out
-    assert cli.main(["compare", *names, "--json"]) == 0
+    assert cli.main(["compare", *names, "--json"]) == 5
     assert len(json.loads(capsys.readouterr().out)["comparisons"]) == 2
 
 
@@ -286,3 +287,32 @@ def test_a_time_without_end_is_not_known(value: str) -> None:
     report = client_report.read(f'{{"completed": 3, "mean_tpot_ms": {value}, "mean_itl_ms": 12.5}}')
     assert report is not None
     assert sorted(report.values) == ["completed", "mean_itl_ms"]
+
+
+@pytest.mark.parametrize(("itl", "tau"), [(13.6, None), (27.0, None), (60.0, 2.0)])
+def test_a_report_that_cannot_be_gives_no_tokens_a_step(itl: float, tau: float | None) -> None:
+    told = {"completed": 10, "total_output_tokens": 2560, "mean_ttft_ms": 100.0, "mean_tpot_ms": 30.0}
+    (run,) = vllm_file.results(json.dumps({**told, "mean_itl_ms": itl}))
+    assert run.timing().tau == tau
+    assert run.told is not None
+    assert bool(run.told.wrong) is (itl == 13.6)
+
+
+def test_a_file_with_a_mark_of_byte_order_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.write_text("\ufeff" + json.dumps(vllm()), encoding="utf-8")
+    assert foreign.read(foreign.text_of(str(path)), "it")
+
+
+def test_a_count_that_is_no_number_is_not_known() -> None:
+    told = {"mean_tpot_ms": 10.0, "mean_ttft_ms": 50.0, "mean_itl_ms": 10.0, "total_output_tokens": 2000}
+    report = client_report.read(json.dumps({**told, "completed": "ten"}))
+    assert report is not None
+    assert report.get("completed") is None
+    assert [(one.code, one.text) for one in client_report.doubts(report)] == [
+        ("unread", "completed is no number, so it is not known.")
+    ]
+    with pytest.raises(UsageError, match="does not say how many requests were completed"):
+        vllm_file.results(json.dumps({**told, "completed": "ten"}))
+    (run,) = vllm_file.results(json.dumps({**told, "completed": 10}))
+    assert run.timing().requests == 10

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from specconsole.bench.judge import MARGIN, Judgement, Start, Word, judge
+from specconsole.bench.judge import MARGIN, Judgement, Start, Word, judge, least_effect
 
 PROMPTS = ("code", "mathematics", "prose", "extraction", "summary")
 LEVELS = dict(zip(PROMPTS, (9.0, 10.0, 12.0, 11.0, 10.5), strict=True))
@@ -81,3 +81,14 @@ def test_prompts_weigh_the_same() -> None:
 def test_an_unknown_time_is_no_answer() -> None:
     assert judge([{"a": 0.0}], [{"a": 1.0}]).word is Word.UNKNOWN
     assert judge([{}], [{}]).word is Word.UNKNOWN
+
+
+def test_the_least_effect_is_where_a_verdict_begins() -> None:
+    for counts in ((2, 1), (2, 2), (3, 4)):
+        least = least_effect(counts)
+        assert least is not None
+        for effect, word in ((least * 1.01, Word.SLOWER), (least * 0.99, Word.UNCLEAR)):
+            assert judge([{"p": 1.0}] * counts[0], [{"p": 1.0 + effect}] * counts[1]).word is word
+    assert least_effect((1, 1)) is None
+    assert least_effect((3, 0)) is None
+    assert least_effect((2, 2), margin=0.1) == 0.1

@@ -83,6 +83,11 @@ def test_times_and_counts_that_cannot_be_are_doubted() -> None:
     assert told(output_throughput=25.6) == {"tokens": ("output_throughput",)}
     assert told(duration=0.12, total_output_tokens=64, output_throughput=64 / 0.1149) == {}, "seconds are rounded"
     assert told(mean_tpot_ms=0.0) == {"tpot_zero": ("tpot",)}
+    assert told(median_tpot_ms=50.0, p99_tpot_ms=2.0) == {"order": ("tpot",)}
+    assert told(median_itl_ms=13.6, p95_itl_ms=14.0, p99_itl_ms=13.9) == {"order": ("itl",)}
+    assert told(median_ttft_ms=12.0, p90_ttft_ms=12.0, p99_ttft_ms=30.0) == {}
+    assert told(mean_tpot_ms=30.0, mean_itl_ms=13.6) == {"itl_below": ("tpot", "itl")}
+    assert told(mean_tpot_ms=15.3, mean_itl_ms=13.6) == {}, "short answers weigh more in a mean over requests"
     assert told(mean_ttft_ms=-1.0, p99_ttft_ms=-2.0, median_itl_ms=-0.5) == {"negative": ("ttft", "itl")}
 
 

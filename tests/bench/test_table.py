@@ -97,3 +97,12 @@ def test_terminal_escapes_of_the_server_do_not_reach_the_head() -> None:
     run = made.run(ROWS)
     run = replace(run, identity=replace(run.identity, model="m\x1b[2J", unit="u\x07"))
     assert not any(letter in " ".join(table.heading(run)) for letter in "\x1b\x07")
+
+
+def test_a_text_of_a_csv_is_no_formula() -> None:
+    run = made.run(ROWS)
+    evil = replace(
+        run, identity=replace(run.identity, unit="=cmd|' /C calc'!A0", model="-1+1", version="@x", method=None)
+    )
+    (row, *_) = list(csv.DictReader(io.StringIO(table.to_csv(evil))))
+    assert (row["unit"], row["model"], row["version"], row["method"]) == ("'=cmd|' /C calc'!A0", "'-1+1", "'@x", "")

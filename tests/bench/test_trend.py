@@ -105,3 +105,19 @@ def test_cold_and_warm_loads_are_not_mixed_and_unwatched_ones_not_used() -> None
 def test_a_number_that_is_none_is_left_out() -> None:
     found = only([run(1, summary={"tpot_s": "fast"}), run(2)])
     assert [len(course.points) for course in found.courses] == [1, 2]
+
+
+@pytest.mark.parametrize("key", ["ttft_s", "joules_per_token"])
+def test_first_tokens_and_energy_are_judged_by_how_their_starts_scatter(key: str) -> None:
+    def told(*values: float) -> Drift:
+        return drifts(only([run(place, summary={key: value}) for place, value in enumerate(values)]))[key]
+
+    assert told(1.0, 1.01, 0.99, 1.2) is Drift.WORSE
+    assert told(1.0, 1.01, 0.99, 0.8) is Drift.BETTER
+    assert told(1.0, 1.01, 0.99, 1.05) is Drift.STEADY
+    assert told(1.0, 1.4, 0.8, 1.3) is Drift.STEADY, "they scatter as much by themselves"
+    assert told(1.0, 1.01, 1.5) is Drift.OPEN, "two are too few to know how they scatter"
+
+
+def test_energy_that_was_not_measured_is_no_figure() -> None:
+    assert "joules_per_token" not in drifts(only([run(1), run(2)]))

@@ -87,16 +87,16 @@ def counted(run: Any) -> Any:
 
 def test_every_arm_was_a_start_of_its_own_unit(night: Night, server: LabHost) -> None:
     assert [(step["arm"], step["state"]) for step in night.steps] == [(arm, "done") for arm in ARMS]
-    assert [step["run"]["identity"]["unit"] for step in night.steps] == list(SERVED)
-    measured = [step["invocation"] for step in night.steps]
-    assert measured == [step["run"]["identity"]["invocation"] for step in night.steps]
+    assert [step["cells"][0]["run"]["identity"]["unit"] for step in night.steps] == list(SERVED)
+    measured = [step["cells"][0]["invocation"] for step in night.steps]
+    assert measured == [step["cells"][0]["run"]["identity"]["invocation"] for step in night.steps]
     assert [starts(server, unit) for unit in SERVED[1:3]] == [[measured[1]], [measured[2]]]
     assert starts(server, BASE)[-2:] == [measured[0], measured[3]]
 
 
 def test_every_token_is_counted(night: Night) -> None:
     for step in night.steps:
-        run = step["run"]
+        run = step["cells"][0]["run"]
         assert run["why"] == "finished"
         assert [one["completion_tokens"] for one in run["results"]] == [TOKENS] * PROMPTS
         assert {one["chunks"][-1][1] for one in run["results"]} == {TOKENS}
@@ -107,10 +107,10 @@ def test_every_token_is_counted(night: Night) -> None:
 
 def test_every_arm_is_what_it_says(night: Night, server: LabHost) -> None:
     for step, (method, k) in zip(night.steps, ((None, None), ("ngram", 5), ("ngram", 3), (None, None)), strict=True):
-        identity = step["run"]["identity"]
+        identity = step["cells"][0]["run"]["identity"]
         found = (identity["method"], identity["k"], identity["version"], identity["model"])
         assert found == (method, k, "0.32.0", "tiny")
-        gained = counted(step["run"])
+        gained = counted(step["cells"][0]["run"])
         assert (gained.drafts or 0) > 0 if k else gained.drafts is None
         assert len(gained.per_position or ()) == (k or 0)
     record = server.run("cat /var/lib/specconsole/swaps.jsonl").stdout
@@ -119,7 +119,7 @@ def test_every_arm_is_what_it_says(night: Night, server: LabHost) -> None:
 
 
 def test_acceptance_is_that_of_vllm_bench_serve(night: Night, peer: Any) -> None:
-    run = night.steps[1]["run"]
+    run = night.steps[1]["cells"][0]["run"]
     gained = counted(run)
     told = [peer[f"spec_decode_{name}"] for name in ("num_drafts", "draft_tokens", "accepted_tokens")]
     assert [gained.drafts, gained.draft_tokens, gained.accepted] == told
@@ -145,7 +145,7 @@ def test_the_report_says_it_for_people(night: Night) -> None:
     ]
     assert PLAN.strip() in text
     for step in night.steps:
-        shown = shlex.join(step["run"]["identity"]["environment"]["argv"])
+        shown = shlex.join(step["cells"][0]["run"]["identity"]["environment"]["argv"])
         assert shown in text
         assert ("--speculative-config" in shown) is (step["arm"] != "baseline")
     for chart in ("tpot.svg", "prompts.svg", "loads.svg"):
@@ -158,7 +158,9 @@ def test_the_report_says_it_for_people(night: Night) -> None:
 def test_it_ends_on_the_baseline_and_leaves_only_what_it_said(night: Night, server: LabHost, console: Console) -> None:
     active = server.run("systemctl list-units --state=active --no-legend --plain 'vllm*'").stdout.split()
     assert active[0] == BASE
-    assert server.run(f"systemctl show -P InvocationID {BASE}").stdout.strip() == night.steps[3]["invocation"]
+    assert (
+        server.run(f"systemctl show -P InvocationID {BASE}").stdout.strip() == night.steps[3]["cells"][0]["invocation"]
+    )
     server.run('for i in $(seq 100); do test -z "$(ls -A /run/specconsole /var/lib/specconsole/experiments 2>&1)" && exit; sleep 0.1; done; exit 1', check=False)  # fmt: skip
     for unit in SERVED[1:3]:
         assert console.ask("underive", unit, "--yes").status == 0

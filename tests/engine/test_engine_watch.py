@@ -151,6 +151,26 @@ async def test_a_cut_link_yields_nothing_and_goes_on_after_it() -> None:
             await anext(snapshots)
 
 
+async def test_a_refusal_over_a_link_that_is_not_up_is_no_answer_of_the_server() -> None:
+    host = FakeHost()
+    host.answer(GREP, failed(1, ""))
+    async with serve(host, vllm()) as it, aclosing(watching(host)) as snapshots:
+        assert (await anext(snapshots)).health is Health.ANSWERING
+        host.refuse(it.endpoint)
+        host.cut()  # the kept connection goes, too
+        host.set_link(LinkKind.STALE)
+        waiting = asyncio.create_task(anext(snapshots))
+        await settle()
+        assert not waiting.done(), "what was known ages"
+        host.listen(it.endpoint, port=it.port)
+        host.set_link(LinkKind.UP)
+        assert (await waiting).health is Health.ANSWERING
+        host.refuse(it.endpoint)
+        host.cut()
+        host.mend()
+        assert (await anext(snapshots)).health is Health.REFUSED, "over a link that is up it is one"
+
+
 async def test_the_wrong_model_and_an_unchecked_certificate_are_said(tmp_path: Path) -> None:
     host = FakeHost()
     endpoint = Endpoint(tls=True)

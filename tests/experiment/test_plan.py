@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from specconsole import resources, toml
 from specconsole.errors import ConfigError
+from specconsole.experiment.asked import axes, called, from_json, to_json
 from specconsole.experiment.plan import KIND, Arm, ExperimentPlan, named, of_file
 
 GOOD = """order = ["baseline", "ngram", "baseline"]
@@ -28,7 +30,7 @@ def test_a_plan_is_read_with_its_defaults() -> None:
     assert made.order == ("baseline", "ngram", "baseline")
     assert made.arms["ngram"] == Arm("ngram", "b.service", 5)
     assert (made.end, made.margin, made.soak_s) == ("baseline", 0.02, 0.0)
-    assert made.bench.total == 15
+    assert [cell.total for cell in made.cells] == [15]
     assert made.text == GOOD
 
 
@@ -64,6 +66,8 @@ def test_a_form_of_too_many_arms_is_too_long() -> None:
         ('["baseline", "ngram", "baseline"]', '"A-C"', '"order" must be one of A-B-A, A-B-B-A'),
         ('unit = "b"\n', "", '[arms.ngram] needs a "unit"'),
         ("k = 5", 'needs_vllm = "new"', '"needs_vllm" is a version'),
+        ("order", "soak_s = inf\norder", '"soak_s" must be a number above 0: seconds, a week at most'),
+        ("order", "soak_s = 1e12\norder", "a week at most"),
         ("order", "margin = 2\norder", '"margin" is a share below 1'),
         ("k = 5", "[bench]\nmax_tokens = 1", "night.toml, line 6: [bench]: --max-tokens is 2 or more"),
         ("k = 5", '[swap]\nat_deadline = "wait"', '"at_deadline" must be one of go, give-up'),
@@ -74,6 +78,66 @@ def test_each_mistake_names_file_line_and_key(old: str, new: str, said: str) -> 
         plan(GOOD.replace(old, new, 1))
     assert said in str(raised.value)
     assert str(raised.value).startswith("night.toml")
+
+
+AXES = """[bench]
+concurrency = [8, 1]
+context = [0, "32k"]
+temperature = [0, 0.7]
+prompts = ["default", "{file}"]
+sample = 2
+"""
+
+
+def test_each_combination_of_a_bench_is_a_cell(tmp_path: Path) -> None:
+    file = tmp_path / "mine.jsonl"
+    file.write_text("".join(f'{{"id": "q{place}", "prompt": "Say {place}."}}\n' for place in range(5)))
+    made = plan(GOOD + AXES.format(file=file)).cells
+    assert len(made) == 16
+    assert [(cell.context, cell.concurrency) for cell in made[:4]] == [(0, 1), (0, 8), (32_000, 1), (32_000, 8)]
+    assert {cell.temperature for cell in made} == {0.0, 0.7}
+    assert {(cell.prompt_set, len(cell.prompts)) for cell in made} == {("default", 2), (str(file), 2)}
+    assert made[8].drawn_from == 5
+    again = from_json(json.loads(json.dumps(to_json(made))))
+    assert again == made, "the host is told all of it"
+    assert called(made[3], made) == "default, temperature 0, context 32,000, 8 at once"
+    assert called(made[0], made[:2]) == "1 at once", "only what tells them apart"
+    assert called(made[0], made[:1]) == ""
+    assert axes(made[:4]) == "context as it is, 32,000; streams at once 1, 8"
+
+
+def test_one_value_is_one_cell() -> None:
+    (made,) = plan(GOOD + '[bench]\nconcurrency = 4\ncontext = "8k"\ntemperature = 0.5\n').cells
+    assert (made.concurrency, made.context, made.temperature) == (4, 8000, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("bench", "said"),
+    [
+        ("concurrency = [1, 0]", '"concurrency" must be a whole number above 0, or a list of them, not 0.'),
+        ("concurrency = []", '"concurrency" must be a whole number above 0, or a list of them, not [].'),
+        ("concurrency = [1, 2.5]", '"concurrency" must be a whole number above 0, or a list'),
+        ("concurrency = true", '"concurrency" must be a whole number above 0, or a list of them, not True.'),
+        ('context = ["32x"]', '"context" must be a number of tokens, or a list of them'),
+        ("temperature = [0, 3]", "--temperature is a number from 0 to 2"),
+        ("temperature = -1", '"temperature" must be a number from 0 to 2, or a list of them, not -1.'),
+        ("prompts = [3]", '"prompts" must be a text, or a list of them'),
+        ('prompts = ["default", "random"]', "random words say nothing of speculation"),
+        ("seed = -1", '"seed" must be a whole number'),
+        ('allow_random = "yes"\nprompts = "random"', '"allow_random" must be true or false'),
+        (f"concurrency = {list(range(1, 202))}", "These are 201 cells; 200 are the most."),
+    ],
+)
+def test_each_mistake_of_an_axis_is_told(bench: str, said: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        plan(f"{GOOD}[bench]\n{bench}\n")
+    assert said in str(raised.value)
+    assert str(raised.value).startswith("night.toml, line")
+
+
+def test_random_words_are_measured_where_that_is_asked_for() -> None:
+    (made,) = plan(GOOD + '[bench]\nprompts = "random"\nallow_random = true\n').cells
+    assert made.prompt_set == "random"
 
 
 def test_an_arm_is_refused_below_its_version_with_its_sentence() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from specconsole.bench.run import Identity
 from specconsole.experiment import carry, watch
+from specconsole.experiment.asked import to_json
 from specconsole.experiment.carry import View
 from specconsole.experiment.outlook import Outlook
 from specconsole.experiment.watch import Standing, standing
@@ -20,7 +21,7 @@ from tests.fakes import FakeClock, FakeHost
 
 SPEC = run([]).spec
 ABOUT: Mapping[str, Any] = {
-    "spec": SPEC.to_json(),
+    "asked": to_json([SPEC]),
     "arms": {
         name: {
             "identity": asdict(Identity(unit=f"{name}.service")),
@@ -29,15 +30,20 @@ ABOUT: Mapping[str, Any] = {
         for name in ("baseline", "ngram")
     },
     "loads_s": {"baseline": [1500.0, 1700.0], "ngram": []},
-    "bench_s": 100.0,
+    "bench_s": [100.0 / 1.4, 140.0],
 }
 PLAN: Mapping[str, Any] = {
     "name": "night",
     "end": "baseline",
     "soak_s": 60,
-    "steps": [{"arm": "baseline"}, {"arm": "ngram"}, {"arm": "baseline"}],
+    "steps": [{"arm": arm, "runs": [{}]} for arm in ("baseline", "ngram", "baseline")],
     "about": ABOUT,
 }
+
+
+def cell(at: float, number: int, state: str, place: int = 0) -> dict[str, Any]:
+    arm = PLAN["steps"][number]["arm"]
+    return {"event": "cell", "at": at, "number": number, "arm": arm, "cell": place, "state": state, "invocation": "a"}
 
 
 def step(at: float, number: int, state: str, **more: Any) -> dict[str, Any]:
@@ -50,6 +56,8 @@ FIRST = (
     step(1000.0, 0, "begin"),
     step(1001.0, 0, "swapped", text="baseline.service serves already", invocation="a"),
     step(1061.0, 0, "soaked", heat=[[0, 40.0, 280.0, 2400.0]]),
+    cell(1061.0, 0, "begin"),
+    cell(1181.0, 0, "done"),
     step(1181.0, 0, "done", heat=[[0, 55.0, 280.0, 2400.0]]),
 )
 SECOND = (*FIRST, step(1182.0, 1, "begin"))
@@ -89,12 +97,14 @@ def test_its_own_loads_count_too_but_not_one_that_was_there_already() -> None:
         *SECOND,
         step(3182.0, 1, "swapped", text="ngram.service serves", invocation="b"),
         step(3242.0, 1, "soaked"),
+        cell(3242.0, 1, "begin"),
+        cell(3442.0, 1, "done"),
         step(3442.0, 1, "done"),
         step(3443.0, 2, "begin"),
     )
     found = at(3443.0, *served).outlook
     assert found.rest == pytest.approx((1500.0 + 60.0 + 120.0, 1700.0 + 60.0 + 120.0))
-    longer = {**PLAN, "steps": [*PLAN["steps"], {"arm": "ngram"}]}
+    longer = {**PLAN, "steps": [*PLAN["steps"], PLAN["steps"][1]]}
     again = at(3443.0, *served, plan=longer).outlook.rest
     assert again is not None
     # 2000 s to swap and load, 200 s to run, as it was measured; then the baseline is loaded once more
@@ -140,27 +150,27 @@ def result(number: int, step_ms: float) -> dict[str, Any]:
 async def test_figures_come_while_a_run_goes_on_and_once_more_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     stamps, clock = Stamps(monkeypatch), FakeClock()
     reader = watch._Reader(FakeHost(), "e1", PLAN, clock)
-    stamps.told("0", result(0, 10.0))
-    running = at(1100.0, *FIRST[:4])
+    stamps.told("0-0", result(0, 10.0))
+    running = at(1100.0, *FIRST[:5])
     assert await reader.read(running)
-    first = len(stamps.files["0"])
-    assert reader.figures[0].done == 1
-    assert reader.figures[0].tpot_p50_s == pytest.approx(0.010)
-    assert reader.figures[0].rate is None, "what no counter tells is not known"
-    stamps.told("0", result(1, 20.0))
-    stamps.files["0"] += b'{"event":"resu'
+    first = len(stamps.files["0-0"])
+    assert reader.figures[0, 0].done == 1
+    assert reader.figures[0, 0].tpot_p50_s == pytest.approx(0.010)
+    assert reader.figures[0, 0].rate is None, "what no counter tells is not known"
+    stamps.told("0-0", result(1, 20.0))
+    stamps.files["0-0"] += b'{"event":"resu'
     assert not await reader.read(running), "asked again only after a while: each time is a program on the host"
     await clock.advance(watch.LIVE_S)
     assert await reader.read(running)
-    assert stamps.asked == [("0", 0), ("0", first)]
-    assert reader.figures[0].tpot_p50_s == pytest.approx(0.015)
-    whole = len(stamps.files["0"]) - len(b'{"event":"resu')
-    stamps.files["0"] = stamps.files["0"][:whole]
-    stamps.told("0", {"event": "end", "why": "finished"})
+    assert stamps.asked == [("0-0", 0), ("0-0", first)]
+    assert reader.figures[0, 0].tpot_p50_s == pytest.approx(0.015)
+    whole = len(stamps.files["0-0"]) - len(b'{"event":"resu')
+    stamps.files["0-0"] = stamps.files["0-0"][:whole]
+    stamps.told("0-0", {"event": "end", "why": "finished"})
     done = at(1181.0, *FIRST)
     assert await reader.read(done)
-    assert reader.figures[0].why == "finished"
-    assert stamps.asked[-1] == ("0", whole), "from the last whole line on"
+    assert reader.figures[0, 0].why == "finished"
+    assert stamps.asked[-1] == ("0-0", whole), "from the last whole line on"
     asked = len(stamps.asked)
     assert not await reader.read(done)
     assert len(stamps.asked) == asked, "what is whole is read no more"
@@ -169,15 +179,15 @@ async def test_figures_come_while_a_run_goes_on_and_once_more_at_its_end(monkeyp
 async def test_a_step_that_is_begun_again_is_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     stamps, clock = Stamps(monkeypatch), FakeClock()
     reader = watch._Reader(FakeHost(), "e1", PLAN, clock)
-    stamps.told("0", result(0, 10.0), result(1, 10.0))
-    await reader.read(at(1100.0, *FIRST[:4]))
-    assert reader.figures[0].done == 2
-    stamps.files["0"] = b""
-    stamps.told("0", result(0, 30.0))
+    stamps.told("0-0", result(0, 10.0), result(1, 10.0))
+    await reader.read(at(1100.0, *FIRST[:5]))
+    assert reader.figures[0, 0].done == 2
+    stamps.files["0-0"] = b""
+    stamps.told("0-0", result(0, 30.0))
     again = [replace_at(event, 2000.0) for event in FIRST]
-    await reader.read(at(3181.0, *FIRST[:4], *again))
-    assert reader.figures[0].done == 1
-    assert reader.figures[0].tpot_p50_s == pytest.approx(0.030)
+    await reader.read(at(3181.0, *FIRST[:5], *again))
+    assert reader.figures[0, 0].done == 1
+    assert reader.figures[0, 0].tpot_p50_s == pytest.approx(0.030)
 
 
 def replace_at(event: dict[str, Any], later: float) -> dict[str, Any]:
@@ -191,3 +201,27 @@ async def test_nothing_is_asked_while_the_link_is_down(monkeypatch: pytest.Monke
     cut = replace(now, view=replace(now.view, linked=False))
     assert not await reader.read(cut)
     assert stamps.asked == []
+
+
+async def test_each_cell_has_its_figures_and_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    specs = [replace(SPEC, concurrency=streams) for streams in (1, 8)]
+    plan = {
+        **PLAN,
+        "steps": [{**one, "runs": [{}, {}]} for one in PLAN["steps"]],
+        "about": {**ABOUT, "asked": to_json(specs)},
+    }
+    stamps, clock = Stamps(monkeypatch), FakeClock()
+    reader = watch._Reader(FakeHost(), "e1", plan, clock)
+    stamps.told("0-0", result(0, 10.0), {"event": "end", "why": "finished"})
+    stamps.told("0-1", result(0, 30.0))
+    events = (*FIRST[:5], cell(1100.0, 0, "done"), cell(1100.0, 0, "begin", 1))
+    now = at(1110.0, *events, plan=plan)
+    assert now.names == ("1 at once", "8 at once")
+    assert await reader.read(now)
+    assert {place: one.tpot_p50_s for place, one in reader.figures.items()} == {
+        (0, 0): pytest.approx(0.010),
+        (0, 1): pytest.approx(0.030),
+    }
+    await clock.advance(watch.LIVE_S)
+    await reader.read(now)
+    assert [name for name, _ in stamps.asked] == ["0-0", "0-1", "0-1"]

@@ -95,4 +95,4 @@ def test_a_compressed_log_is_read() -> None:
     import gzip
 
     log = b"INFO 05-06 21:59:57 [x.py:1] Loading weights took 2.5 seconds\n"
-    assert explain(iter([("a.log.gz", BytesIO(gzip.compress(log)))])).files[0].name == "a.log"
+    assert explain(iter([("a.log.gz", BytesIO(gzip.compress(log)))])).files[0].name == "a.log.gz"

@@ -9,13 +9,18 @@ import pytest
 
 from specconsole.explain.document import document
 from specconsole.explain.files import explain
+from specconsole.explain.report import Report
 
 STATS = "(APIServer pid=1) INFO 06-01 10:00:{second:02d} [loggers.py:259] Engine 000: Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: {rate} tokens/s, Running: {running} reqs, Waiting: 0 reqs, GPU KV cache usage: 4.1%\n"
 COUNTERS = 'vllm:generation_tokens_total{{engine="0"}} {made}\nvllm:spec_decode_num_drafts_total{{engine="0"}} {drafts}\nvllm:spec_decode_num_draft_tokens_total{{engine="0"}} {drafted}\nvllm:spec_decode_num_accepted_tokens_total{{engine="0"}} {accepted}\nprocess_start_time_seconds {start}\n'
 
 
+def explained(*contents: str) -> Report:
+    return explain((f"f{place}", BytesIO(content.encode())) for place, content in enumerate(contents))
+
+
 def told(*contents: str) -> dict[str, Any]:
-    return document(explain((f"f{place}", BytesIO(content.encode())) for place, content in enumerate(contents)))
+    return document(explained(*contents))
 
 
 @pytest.mark.parametrize(("running", "word"), [(3, "stuck"), (0, "idle")])

@@ -8,6 +8,7 @@ import random
 import re
 import tarfile
 from collections.abc import Callable
+from dataclasses import replace
 from io import BufferedReader, BytesIO, RawIOBase
 
 import pytest
@@ -23,6 +24,7 @@ from specconsole.explain.readings import _READERS, Readings, take
 from specconsole.explain.recognise import recognise
 from specconsole.explain.report import Report
 from specconsole.text import clean
+from tests.bench.test_foreign import TOLD, aiperf, aiperf_lines, guidellm
 from tests.corpus.test_cases import CASES
 
 HARMFUL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -101,23 +103,54 @@ def packed(content: bytes, mode: str) -> bytes:
     return whole.getvalue()
 
 
+def noisy() -> bytes:
+    noise = random.Random(1)
+    return b"".join(b"INFO 05-06 21:59:57 [x.py:1] step %d\n" % noise.getrandbits(64) for _ in range(9000))
+
+
 @pytest.mark.parametrize(
-    "pack", [gzip.compress, lambda text: packed(text, "w"), lambda text: packed(text, "w:gz")], ids=["gz", "tar", "tgz"]
+    "pack", [lambda text: packed(text, "w"), lambda text: packed(text, "w:gz")], ids=["tar", "tgz"]
 )
 def test_an_archive_that_is_cut_is_one_sentence(pack: Callable[[bytes], bytes]) -> None:
-    noise = random.Random(1)
-    log = b"".join(b"INFO 05-06 21:59:57 [x.py:1] step %d\n" % noise.getrandbits(64) for _ in range(9000))
-    whole = pack(log)
+    whole = pack(noisy())
     assert answer(whole).files[0].kind == "log"
     with pytest.raises(UsageError, match="broken archive"):
         answer(whole[: len(whole) // 2])
 
 
-def test_a_packed_log_with_a_wrong_checksum_is_one_sentence() -> None:
-    whole = bytearray(gzip.compress(b"INFO 05-06 21:59:57 [x.py:1] step\n" * 9000))
+FAILED = b"ERROR 05-06 21:59:58 [core.py:1] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+
+
+def test_a_packed_log_that_is_cut_is_judged_up_to_there() -> None:
+    whole = gzip.compress(FAILED + noisy())
+    for place in (len(whole) - 4, len(whole) // 2, 2000):
+        report = answer(whole[:place])
+        assert (report.files[0].kind, report.files[0].note) == ("log", "it is cut: its end is missing")
+        assert report.diagnosis is not None
+        assert report.diagnosis.name == answer(FAILED + noisy()).diagnosis.name  # type: ignore[union-attr]
+    with pytest.raises(UsageError, match="broken archive"):
+        answer(whole[:12])
+
+
+def test_a_packed_log_with_a_wrong_checksum_is_judged_and_called_damaged() -> None:
+    whole = bytearray(gzip.compress(FAILED + noisy()))
     whole[-8] ^= 1
-    with pytest.raises(UsageError, match="CRC check failed"):
-        answer(bytes(whole))
+    report = answer(bytes(whole))
+    assert report.files[0].note.startswith("it is damaged: CRC check failed")
+    assert report.diagnosis is not None
+
+
+def test_a_packed_archive_that_is_cut_is_judged_by_the_files_before_the_cut() -> None:
+    both = BytesIO()
+    with tarfile.open(fileobj=both, mode="w:gz") as archive:
+        for name, content in (("a.log", FAILED), ("b.log", noisy())):
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, BytesIO(content))
+    report = answer(both.getvalue()[: len(both.getvalue()) // 2])
+    assert [file.name for file in report.files] == ["a.log"]
+    assert report.files[0].note == "it is cut: its end is missing, and the files behind this one"
+    assert report.diagnosis is not None
 
 
 def test_a_disk_that_fails_on_the_way_is_one_sentence() -> None:
@@ -130,3 +163,37 @@ def test_a_disk_that_fails_on_the_way_is_one_sentence() -> None:
 
     with pytest.raises(UsageError, match=r"a.log cannot be read. Input/output error"):
         explain(iter([("a.log", BufferedReader(Failing()))]))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (json.dumps(aiperf()), "aiperf"),
+        (aiperf_lines(), "aiperf"),
+        (json.dumps(guidellm()), "guidellm"),
+        (json.dumps({"schema": 1, **TOLD.to_json()}), "run"),
+    ],
+    ids=["aiperf", "aiperf-lines", "guidellm", "ours"],
+)
+def test_results_of_other_clients_and_of_ours_are_recognised_and_told(text: str, kind: str) -> None:
+    report = answer(text.encode())
+    assert [file.kind for file in report.files] == [kind]
+    tpot = TOLD.timing().tpot_s
+    assert tpot is not None
+    assert report.benches[0].report.get("mean_tpot_ms") == pytest.approx(tpot * 1000, rel=1e-6)
+    assert next(iter(lines(report))) == f"A benchmark report without contradictions: {tpot * 1000:.2f} ms a token."
+
+
+def test_a_run_that_its_checks_speak_against_is_not_called_sound() -> None:
+    report = answer(json.dumps({"schema": 1, **replace(TOLD, why="failed", error="reset").to_json()}).encode())
+    assert next(iter(lines(report))).startswith("The run failed (reset)")
+    assert "tpot" in report.benches[0].doubts[0].invalid
+
+
+@pytest.mark.parametrize("name", ["results", "spec", "windows", "scrapes", "identity"])
+def test_a_damaged_run_is_one_sentence(name: str) -> None:
+    report = answer(json.dumps({"schema": 1, **TOLD.to_json(), name: {"results": [], "spec": {}}}).encode())
+    assert [file.kind for file in report.files] == ["run"]
+    assert "damaged" in report.files[0].note
+    assert report.benches == ()
+    harmless(report)

@@ -14,7 +14,7 @@ import pytest
 
 from specconsole.errors import UsageError
 from specconsole.history import exchange, file
-from specconsole.history.entry import Load, Run, Swap
+from specconsole.history.entry import Experiment, Load, Run, Swap
 from specconsole.history.store import Store
 from specconsole.logs.redact import mask_value
 
@@ -23,6 +23,12 @@ SWAP = Swap("gpu-1", "s1", "a.service", "swap", 900.0, "b.service", 990.0, "comm
 RUN = Run(
     "gpu-1", "a.service", 2000.0, "night", {"tpot_s": 0.0136, "arm": "baseline"},
     {"results": [1, 2, 3], "prompt_tokens": 5}, "i1", {"argv": ["vllm", "serve", "--api-key=sk-abcdefghijklmnop"]},
+)  # fmt: skip
+NIGHT = Experiment(
+    "gpu-1", "e1", "a.service", "night", 800.0, 3000.0, "finished", "", "baseline", ("a.service", "b.service"),
+    ({"arm": "ngram k=5", "said": "does not pay, 9.0 % more time per token", "ratio": 1.09},), ("One answer.",),
+    ({"arm": "baseline", "state": "done", "runs": [{"unit": "a.service", "invocation": "i1", "number": 0}]}, {"arm": "ngram", "state": "failed", "why": "oom", "runs": []}),
+    'order = "A-B-A"\n[env]\nHF_TOKEN = "hf_abcdefghijklmnopqrst"\n',
 )  # fmt: skip
 
 
@@ -38,6 +44,7 @@ def filled(store: Store) -> Store:
     store.put_load(LOAD)
     store.put_swap(SWAP)
     store.put_run(RUN)
+    store.put_experiment(NIGHT)
     return store
 
 
@@ -49,18 +56,22 @@ def accept(_run: Run) -> None:
 def test_everything_comes_over_once_and_without_secrets(stores: tuple[Store, Store], tmp_path: Path, name: str) -> None:
     here, there = filled(stores[0]), stores[1]
     path = tmp_path / name
-    assert file.save(here, path, mask_value) == 3
+    assert file.save(here, path, mask_value) == 4
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     raw = gzip.decompress(path.read_bytes()) if name.endswith(".gz") else path.read_bytes()
     assert b"abcdefghijklmnop" not in raw
-    assert file.merge(there, path, accept) == file.Merged({"loads": 1, "swaps": 1, "runs": 1}, 3)
-    assert file.merge(there, path, accept) == file.Merged({"loads": 0, "swaps": 0, "runs": 0}, 3)
+    assert file.merge(there, path, accept) == file.Merged({"loads": 1, "swaps": 1, "runs": 1, "experiments": 1}, 4)
+    assert file.merge(there, path, accept) == file.Merged({"loads": 0, "swaps": 0, "runs": 0, "experiments": 0}, 4)
     assert [replace(load, id=None) for load in there.loads()] == [LOAD]
     assert [replace(swap, id=None) for swap in there.swaps()] == [SWAP]
+    (night,) = there.experiments()
+    assert (replace(night, id=None, plan=""), night.steps) == (replace(NIGHT, plan=""), NIGHT.steps)
     kept = there.run(1)
     assert kept is not None
     assert (kept.summary, kept.body, kept.label) == (RUN.summary, RUN.body, RUN.label)
-    assert file.merge(here, path, accept).new == {"loads": 0, "swaps": 0, "runs": 0}, "back where it came from"
+    assert file.merge(here, path, accept).new == {"loads": 0, "swaps": 0, "runs": 0, "experiments": 0}, (
+        "back where it came from"
+    )
 
 
 def test_a_part_and_no_file_of_the_users_is_written_over(stores: tuple[Store, Store], tmp_path: Path) -> None:
@@ -94,7 +105,7 @@ def plain(entry: exchange.Entry, **changes: Any) -> dict[str, Any]:
         ([*written(), b"[" * 100_000], "Line 2 is no JSON"),
         (written([1]), "Line 2 holds no record"),
         (written({"kind": "lode"}), "unknown kind"),
-        (written({"kind": "load", "host": "h"}), "Line 2, a load"),
+        (written({"kind": "load", "host": "h"}), "Line 2: a load without"),
         (written(plain(LOAD, started="now")), "a number is none"),
         (written(plain(LOAD, started=1e300)), "outside of all calendars"),
         (written(plain(LOAD, started=float("nan"))), "a number is none"),
@@ -104,9 +115,12 @@ def plain(entry: exchange.Entry, **changes: Any) -> dict[str, Any]:
         (written(plain(LOAD, cold=1)), "true or false"),
         (written(plain(LOAD, phases={"weights": "long"})), "a number is none"),
         (written(plain(LOAD, shards=-1)), "a count is none"),
-        (written(plain(SWAP, steps={"a": 1})), "a list of steps is none"),
+        (written(plain(SWAP, steps={"a": 1})), "a list is none"),
         (written(plain(SWAP, action="format")), "none of those"),
         (written(plain(RUN, summary={"tpot_s": {"a": 1}})), "more than texts and numbers"),
+        (written(plain(NIGHT, outcome="won")), "none of those"),
+        (written(plain(NIGHT, verdicts=[{"said": ["x"]}])), "more than texts and numbers"),
+        (written(plain(NIGHT, steps=[{"runs": [3]}])), "a table is none"),
         (written(plain(RUN, body=[1])), "a table is none"),
         (written(plain(RUN, fingerprint={"a": "b" * (1 << 21)})), "too long"),
     ],
@@ -124,7 +138,7 @@ def test_a_file_is_taken_whole_or_not_at_all(stores: tuple[Store, Store], tmp_pa
     path.write_bytes(b"".join([*written(plain(LOAD)), b'{"kind": "run", "ho']))
     with pytest.raises(UsageError, match="Line 3"):
         file.merge(stores[1], path, accept)
-    assert stores[1].totals() == {"loads": 0, "swaps": 0, "runs": 0}
+    assert stores[1].totals() == {"loads": 0, "swaps": 0, "runs": 0, "experiments": 0}
 
 
 def test_a_body_that_is_no_run_is_refused(stores: tuple[Store, Store], tmp_path: Path) -> None:
@@ -133,9 +147,38 @@ def test_a_body_that_is_no_run_is_refused(stores: tuple[Store, Store], tmp_path:
 
     path = tmp_path / "bad"
     path.write_bytes(b"".join(written(plain(RUN))))
-    with pytest.raises(UsageError, match="damaged"):
-        file.merge(stores[1], path, refuse)
+    assert file.merge(stores[1], path, refuse).refused == (f"{path}, line 2: This benchmark run is damaged.",)
     assert stores[1].totals()["runs"] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("tpot_s", -0.5, "never below 0"), ("acceptance_rate", 7.0, "a share"), ("tau", 0.2, "one token at least"),
+        ("requests", -4, "never below 0"), ("tpot_s", "abc", "is no number"), ("coverage", -0.1, "a share"),
+        ("concurrency", 0, "1 at least"),
+    ],
+)  # fmt: skip
+def test_a_figure_that_cannot_be_is_refused_and_the_rest_is_taken(
+    stores: tuple[Store, Store], tmp_path: Path, name: str, value: Any, why: str
+) -> None:
+    path = tmp_path / "odd"
+    bad = plain(RUN, summary={**RUN.summary, name: value})
+    path.write_bytes(b"".join(written(bad, plain(LOAD), {"kind": "lode"}, plain(RUN))))
+    merged = file.merge(stores[1], path, accept)
+    assert (merged.read, merged.new["runs"], merged.new["loads"]) == (2, 1, 1)
+    assert merged.refused[0].startswith(f'{path}, line 2: a run whose "summary" is refused: "{name}" is ')
+    assert why in merged.refused[0]
+    assert merged.refused[1] == f"{path}, line 4: a record of an unknown kind."
+
+
+def test_nothing_is_said_in_words_of_the_language() -> None:
+    for record, said in (
+        ({"kind": "load", "host": "h", "unit": "u.service", "started": 1.0}, 'without "invocation", "outcome"'),
+        (plain(RUN, summary={"tpot_s": float("nan")}), "a number is none: NaN, or infinite"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            list(exchange.read(written(record)))
 
 
 def test_no_end_of_a_packed_file_is_no_crash(stores: tuple[Store, Store], tmp_path: Path) -> None:
@@ -163,6 +206,6 @@ def test_what_grows_without_end_is_refused(
 
 
 def test_control_characters_do_not_get_in() -> None:
-    (load,) = exchange.read(written(plain(LOAD, reason="\x1b]0;owned\x07out of memory\x00")))
+    ((_, load),) = exchange.read(written(plain(LOAD, reason="\x1b]0;owned\x07out of memory\x00")))
     assert isinstance(load, Load)
     assert load.reason == "out of memory\ufffd"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from specconsole.history.entry import Load, Run, Swap, digest
+from specconsole.history.entry import Experiment, Load, Run, Swap, digest
 from specconsole.history.memory import Memory
 from specconsole.history.schema import STEPS
 from specconsole.history.store import HistoryUnavailable, Store
@@ -161,7 +161,7 @@ def test_a_run_is_kept_once(path: Path) -> None:
     first = store.put_run(RUN)
     assert store.put_run(replace(RUN, summary={})) == first
     assert store.put_run(replace(RUN, started=2001.0)) != first
-    assert store.totals() == {"loads": 0, "swaps": 0, "runs": 2}
+    assert store.totals() == {"loads": 0, "swaps": 0, "runs": 2, "experiments": 0}
     store.close()
 
 
@@ -199,3 +199,29 @@ def test_a_swap_is_one_row_and_its_end_is_not_forgotten(path: Path) -> None:
     assert store.swaps("gpu-2") == ()
     assert store.put_swap(replace(begun, host="gpu-2")) != first
     store.close()
+
+
+def test_an_experiment_is_one_row_found_by_any_of_its_units_and_its_end_is_not_forgotten(path: Path) -> None:
+    store = Store(path)
+    night = Experiment("gpu-1", "e1", "a.service", "night", 100.0, units=("a.service", "b.service"))
+    first = store.put_experiment(night)
+    ended = replace(night, ended=200.0, outcome="finished", serves="ngram", answer=("It pays.",))
+    assert store.put_experiment(ended) == first
+    assert store.put_experiment(night) == first
+    (kept,) = store.experiments("gpu-1", "b.service")
+    assert replace(kept, id=None) == ended
+    assert store.experiments("gpu-1", "c.service") == ()
+    store.close()
+
+
+def test_the_runs_of_an_experiment_are_found_by_start_and_number() -> None:
+    def run(ident: int, invocation: str, number: int, host: str = "gpu-1") -> Run:
+        return Run(host, "a.service", 1.0, "", {"number": number}, {}, invocation, id=ident)
+
+    steps = [
+        {"runs": [{"unit": "a.service", "invocation": start, "number": number}]}
+        for start, number in (("i2", 1), ("i1", 0))
+    ]
+    night = Experiment("gpu-1", "e1", "a.service", "night", 1.0, steps=({"state": "failed"}, *steps))
+    known = [run(7, "i1", 0), run(8, "i2", 1), run(9, "i2", 0), run(10, "i1", 0, "gpu-2")]
+    assert night.runs_among(known) == (8, 7)

@@ -12,7 +12,7 @@ import pytest
 from specconsole.errors import CommandFailed, ConfigError, LinkLost, LinkRefused, SpecConsoleError
 from specconsole.host.base import Completed, Endpoint, HostFacts, LinkKind, Process, Program, Rights
 from specconsole.host.kept import BACKOFF_S, KeptHost
-from specconsole.host.line import Echo, Note
+from specconsole.host.line import NO_ECHO, Echo, Note
 from tests.fakes import FACTS, FakeClock, settle
 
 
@@ -21,7 +21,7 @@ class FakeLine:
         self.clock = clock
         self.facts = facts
         self.notes = (Note("ssh", "a note"),)
-        self.echo: Echo | None = Echo(0.2, 1.5)
+        self.echo: Echo | None = Echo(0.2, clock.now() - clock.monotonic() + 1.5)
         self.answers = True
         self.heard_at = clock.monotonic()
         self.pings: list[float] = []
@@ -82,7 +82,7 @@ async def opened(
 async def test_an_open_host_is_up_with_its_round_trip_and_its_skew(clock: FakeClock) -> None:
     host, _ = await opened(clock)
     assert (host.link.kind, host.link.round_trip_s) == (LinkKind.UP, 0.2)
-    assert (await host.up()).clock_skew_s == 1.5
+    assert (await host.up()).clock_skew_s == pytest.approx(1.5)
     assert host.notes == (Note("ssh", "a note"),)
     await host.close()
     assert host.link.kind is LinkKind.CLOSED
@@ -117,6 +117,7 @@ async def test_silence_beyond_a_round_trip_is_stale_and_a_sign_of_life_ends_it(c
     stale = host.link
     assert (stale.kind, stale.round_trip_s) == (LinkKind.STALE, 0.7)
     assert "has not answered for" in stale.reason
+    assert clock.monotonic() - stale.since == clock.monotonic() - line.heard_at > 3.0, "it is as old as the last answer"
     assert (await host.up()).uid == 0, "what runs goes on"
     line.answers = True
     await clock.advance(1.0)
@@ -256,3 +257,26 @@ async def test_watchers_see_each_change(clock: FakeClock) -> None:
     assert kinds[-1] is LinkKind.CLOSED
     assert LinkKind.LOST in kinds
     watching.cancel()
+
+
+async def test_setting_our_clock_moves_no_moment_of_the_host(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    host, _ = await opened(clock)
+    its_clock = clock.now() + ((await host.up()).clock_skew_s or 0.0)
+    now = clock.now
+    monkeypatch.setattr(clock, "now", lambda: now() + 3600.0)
+    assert host.facts is not None
+    assert clock.now() + (host.facts.clock_skew_s or 0.0) == pytest.approx(its_clock)
+    await host.close()
+
+
+def test_an_answer_that_was_held_up_says_nothing_new_of_a_clock() -> None:
+    known = NO_ECHO.then(0.2, 100.0)
+    assert (known.round_trip_s, known.ahead_s) == (0.2, 100.0)
+    late = known.then(20.0, 109.0)
+    assert (late.round_trip_s, late.ahead_s) == (20.0, 100.0), "it is known to 0.1 s, and the late one knows it to 10 s"
+    assert late.then(0.1, 100.04).ahead_s == 100.04, "a quicker one knows better"
+
+
+@pytest.mark.parametrize("jump_s", [-3600.0, 30.0])
+def test_a_clock_that_was_set_is_followed(jump_s: float) -> None:
+    assert NO_ECHO.then(0.2, 100.0).then(20.0, 100.0 + jump_s).ahead_s == 100.0 + jump_s

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from specconsole.host.simulated import ScaledClock, SimulatedHost, replay
 from specconsole.host.simulated.replay import bundle
 from specconsole.host.simulated.replay.starts import starts
 from specconsole.logs import journal
+from specconsole.logs.journal import Begin
 from specconsole.logs.record import LogRecord
 from specconsole.logs.source import Source
 from specconsole.service.discover import discover
@@ -158,15 +161,64 @@ async def sampled(host: SimulatedHost) -> Fleet:
         return parse(b"".join([chunk async for chunk in chunks]))
 
 
+@pytest.mark.parametrize(
+    ("at", "opens"), [("error", 21.0 - 5.0), ("end", 120.5 - 5.0), ("+30", 27.0), (None, -3.0), ("CLOCK", 60.0)]
+)
+async def test_it_begins_where_one_asks(at: str | None, opens: float) -> None:
+    if at == "CLOCK":
+        at = datetime.fromtimestamp(BEGAN + 60.0).strftime("%H:%M:%S")
+    host = replay.make(parts(), 600.0, at=at, base=FakeClock())
+    await host.open()
+    try:
+        assert abs(host.clock.now() - (BEGAN + opens)) < 1.0
+        (found,) = await discover(host)
+        assert found.state.active == ("active" if opens > 0 else "inactive"), "what came before has happened"
+        if opens > 0:
+            assert found.state.since_s is not None
+            assert abs(found.state.since_s - opens) < 1.0
+    finally:
+        await host.close()
+
+
+@pytest.mark.parametrize("at", ["soon", "25:00", "+9999", "+-3", ""])
+def test_where_it_cannot_begin_is_one_sentence(at: str) -> None:
+    with pytest.raises(UsageError, match="--at"):
+        replay.make(parts(), at=at)
+
+
 async def test_the_link_is_closed_where_the_bundle_ends() -> None:
     async with opened(parts()) as (host, base):
         to(host, base, 119.0)
         assert host.link.kind is LinkKind.UP
         await base.advance(5.0)
+        assert host.link.kind is LinkKind.UP  # nobody has seen anything of it yet
+        await base.advance(31.0)
         closed = host.link
         assert (closed.kind, closed.reason) == (LinkKind.CLOSED, "the bundle ends here")
         with pytest.raises(LinkRefused):
             await host.up()
+
+
+async def test_who_comes_at_the_end_finds_the_last_state() -> None:
+    async with opened(parts(), 1.0) as (host, base):
+        to(host, base, 130.0)  # past the end, before anybody has asked for anything
+        await base.advance(1.0)
+        seen = asyncio.Event()
+
+        async def take(stream: AsyncGenerator[object, None]) -> None:
+            async for _ in stream:
+                seen.set()
+
+        follow = journal.follow(host, [Source(UNIT)], begin=Begin(lines=100), now=host.clock.now, pause=base.sleep)
+        async with host.process(Program("probe", {})) as probe:
+            reading = [asyncio.ensure_future(take(stream)) for stream in (follow, probe.read())]
+            for _ in range(40):  # less than it would wait for somebody who never comes
+                await base.advance(0.5)
+            for task in reading:
+                task.cancel()
+            await asyncio.gather(*reading, return_exceptions=True)
+            assert seen.is_set()
+            assert host.link.kind is LinkKind.CLOSED
 
 
 def test_a_start_that_failed_is_told_by_its_last_words() -> None:

@@ -11,7 +11,9 @@ import pytest
 
 from specconsole.bench.acceptance import acceptance
 from specconsole.bench.book import Progress
+from specconsole.bench.check import Level, check
 from specconsole.bench.execute import execute
+from specconsole.bench.grid import in_flight
 from specconsole.bench.prompt import default
 from specconsole.bench.run import BenchRun
 from specconsole.bench.spec import BenchSpec
@@ -56,6 +58,19 @@ async def played(
     return told
 
 
+async def test_requests_of_others_at_the_beginning_are_in_the_checks() -> None:
+    host, clock = await opened("moe-ngram")
+    playback = next(unit.playback for unit in host.machine.units.values() if unit.running and unit.playback)
+    while not playback.requests(host.clock.now()):
+        await clock.advance(0.25)
+    told = await played(execute(host, BenchSpec(PROMPTS, repeat=1, max_tokens=16, warmup=0), Endpoint(8201)), clock)
+    await host.close()
+    run: BenchRun = told[-1].run
+    (note,) = run.notes[1:]
+    assert "of others that ran when this began stood still meanwhile" in note
+    assert [remark.level for remark in check(run) if remark.text == note] == [Level.WEAK]
+
+
 @pytest.mark.parametrize(
     ("recorded", "tpot_ms", "step_ms", "tau"),
     [("moe-baseline", 4.255, 4.255, 1.0), ("moe-ngram", 2.459, 11.698, 4.757)],
@@ -66,7 +81,7 @@ async def test_the_figures_are_the_recorded_ones(recorded: str, tpot_ms: float, 
     told = await played(execute(host, BenchSpec(PROMPTS, repeat=3, max_tokens=256, warmup=0), Endpoint(port)), clock)
     await host.close()
     run: BenchRun = told[-1].run
-    assert (run.why, run.error, run.notes) == ("finished", "", (host.site.note,))
+    assert (run.why, run.error, run.notes[0]) == ("finished", "", host.site.note)
     timing = run.timing()
     assert timing.tpot_s is not None
     assert timing.tpot_s * 1000 == pytest.approx(tpot_ms, abs=0.002)
@@ -136,3 +151,19 @@ async def test_a_stop_and_a_server_that_is_not_there_are_told() -> None:
     told = await played(stopped, clock, 1, lambda: host.machine.stop(unit_of("moe-ngram")))
     await host.close()
     assert {one.error for one in told[-1].run.results} >= {"the server closed the connection"}
+
+
+@pytest.mark.parametrize("streams", [1, 4])
+async def test_streams_follow_one_another_whatever_the_clock_of_the_viewer_shows(streams: int) -> None:
+    host, clock = await opened("moe-baseline")
+    spec = BenchSpec(PROMPTS, repeat=8, max_tokens=64, warmup=0, concurrency=streams)
+    run = (await played(execute(host, spec, Endpoint(8200)), clock))[-1].run
+    await host.close()
+    spans = sorted((one.sent_s, one.sent_s + (one.end_s or 0.0)) for one in run.results)
+    ends = sorted(end for _, end in spans)
+    # The first ones begin together; each other one when the one before it in its place has ended, to the microsecond.
+    assert [begin for begin, _ in spans[:streams]] == pytest.approx([spans[0][0]] * streams, abs=1e-6)
+    assert [begin for begin, _ in spans[streams:]] == pytest.approx(ends[: len(spans) - streams], abs=1e-6)
+    achieved = in_flight(run)
+    assert achieved is not None
+    assert achieved > 0.9 * streams

@@ -51,6 +51,22 @@ async def test_commands_streams_and_files(server: Running, own_home: Path, tmp_p
         await host.run(["true"])
 
 
+async def test_a_connection_that_ends_is_no_closed_port(server: Running, own_home: Path) -> None:
+    host = host_at(server, own_home)
+    await host.open()
+    try:
+        await host.up()
+        with pytest.raises(ConnectionRefusedError):
+            await host.connect(Endpoint(1))
+        opening = asyncio.create_task(host.connect(Endpoint(1)))
+        await asyncio.sleep(0)
+        server.rules.connections[0].abort()
+        with pytest.raises(LinkLost):
+            await opening
+    finally:
+        await host.close()
+
+
 async def test_a_server_behind_the_host(server: Running, own_home: Path, tmp_path: Path) -> None:
     async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"<" + await reader.read() + b">")

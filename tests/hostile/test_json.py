@@ -30,11 +30,34 @@ def test_what_is_as_deep_as_it_may_be_is_read() -> None:
     assert len(outside.parse("[" + "[]," * 1000 + "[]]")) == 1001, "many brackets are not deep ones"
 
 
-def test_a_number_of_ten_thousand_digits_is_refused() -> None:
+@pytest.mark.parametrize("text", ['{"a":"b"} {"c":"d"}', '{"a":"b"}}', '{"a":}', '{"a":"b",}', "{}{}", "{", '{"a":"b'])
+def test_one_object_alone_is_read(text: str) -> None:
+    for form in (text, text.encode()):
+        with pytest.raises(ValueError, match=r"Extra data|Expecting|Unterminated"):
+            outside.parse(form)
+    for form in (' {"a": "b"}\n', '{"a": "b"}', '{"a": "b"} '):
+        assert outside.parse(form) == {"a": "b"}
+
+
+def test_what_is_deep_inside_an_object_is_found() -> None:
+    with pytest.raises(ValueError, match="nested too deeply"):
+        outside.parse('{"a": "b", "c": ' + "[" * outside.DEEPEST + "]" * outside.DEEPEST + "}")
+
+
+LONG = "9" * 10_000
+
+
+@pytest.mark.parametrize("number", [LONG, "-" + LONG])
+def test_a_number_of_ten_thousand_digits_is_unknown_and_the_rest_is_read(number: str) -> None:
+    text = f'{{"requests": {number}, "tokens": 12, "said": "{LONG}"}}'
+    for given in (text, text.encode()):
+        assert outside.parse(given) == {"requests": None, "tokens": 12, "said": LONG}
+    assert outside._whole(number) is None
     with pytest.raises(ValueError):
-        outside.parse("9" * 10_000)
+        outside.parse("[" + number + "," + "[" * 100_000)
     with pytest.raises(ValueError):
-        outside._whole("9" * 10_000)
+        outside.parse(text[:-1])
+    assert outside.parse("9" * outside.MOST_DIGITS) > 1
 
 
 def test_json_is_read_in_one_place_only() -> None:

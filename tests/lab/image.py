@@ -28,6 +28,8 @@ OPTIONS = (
     '--aptopt=Acquire::Languages "none"',
     *(f"--dpkgopt=path-exclude=/usr/share/{folder}/*" for folder in ("man", "locale", "doc")),
 )
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+"""Told to mmdebstrap, which finds it by itself only where gpg is: not on a bare Ubuntu."""
 FAKE = "usr/lib/fakegpu"
 """Where the stand-in for nvidia-smi keeps its own library, pynvml and interpreter."""
 
@@ -71,7 +73,11 @@ def base_image(suite: str, extra: Sequence[str] = ()) -> Path:
             making = tree.parent / f"building-{suite}"
             # The lock is passed on: as long as an orphan of a killed build writes, nobody else begins.
             subprocess.run(
-                ["mmdebstrap", "--quiet", *OPTIONS, *(f"--include={name}" for name in extra), suite, str(making)],
+                [
+                    *("mmdebstrap", "--quiet", f"--keyring={KEYRING}", *OPTIONS),
+                    *(f"--include={name}" for name in extra),
+                    *(suite, str(making)),
+                ],
                 check=True,
                 stdin=subprocess.DEVNULL,
                 pass_fds=(lock.fileno(),),

@@ -56,6 +56,8 @@ class Machine:
     def boot(self) -> None:
         """Start systemd and say its pid."""
         namespaces = ("--pid", "--mount", "--uts", "--ipc", "--cgroup", "--fork", "--kill-child")
+        remove(self.cgroup)  # what ran in it before may just be ending, and a cgroup with children takes no process
+        self.cgroup.mkdir(exist_ok=True)
         procs = self.cgroup / "cgroup.procs"
         self.unshare = subprocess.Popen(
             [

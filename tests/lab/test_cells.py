@@ -39,6 +39,20 @@ def test_cells_are_measured_one_after_the_other(host: LabHost, tmp_path: Path) -
     assert told["cells"][2]["prompt_tokens"] > 2 * told["cells"][0]["prompt_tokens"]
 
 
+def test_cells_beyond_the_kv_cache_are_marked(make_host: MakeHost, tmp_path: Path) -> None:
+    made = make_host(files={f"{SYSTEM}/{UNIT}.service": unit(serve("--num-gpu-blocks-override", "160"))})
+    desk = Desk(made, tmp_path)
+    made.run(f"systemctl start {UNIT}")
+    desk("watch", "gpu-1", UNIT, "--timeout", "50")
+    words = ("bench", "gpu-1", "--repeat", "1", "--max-tokens", "12", "--warmup", "0", "--concurrency", "1,8")
+    told = desk.json(*words)
+    assert [(cell["concurrency"], bool(cell["kv_limited"])) for cell in told["cells"]] == [(1, False), (8, True)]
+    shown = desk(*words).stdout
+    assert "KV cache holds" in shown
+    row = next(line for line in shown.splitlines() if line.startswith("8 ("))
+    assert row.split()[-2] == "KV", row
+
+
 def test_the_self_test_measures_the_load_generator_there(host: LabHost, tmp_path: Path) -> None:
     desk = Desk(host, tmp_path)
     argv = desk.argv("bench", "gpu-1", "--json", "--selftest", "--concurrency", "2", "--step", "50")

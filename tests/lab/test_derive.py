@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -159,6 +161,9 @@ printf '%s\\0' "$@" > {SEEN}/$unit
 SCRIPTS = {
     "/opt/seen/bin/vllm": STUB,
     "/opt/seen/pass.sh": '#!/bin/bash\nset -e\nM="/models/a b"\nexec /opt/seen/bin/vllm serve "$M" --port 1 "$@"\n',
+    "/opt/seen/by-variable.sh": "#!/bin/bash\nset -e\nexec /opt/seen/bin/vllm serve /m $VLLM_ARGS --port 1\n",
+    "/opt/seen/by-file": "#!/bin/sh\n/opt/seen/bin/vllm serve /m ${FROM_FILE}\n",
+    "/opt/seen/env": 'FROM_FILE="--file \'f --q"\n',
     "/opt/seen/box": '#!/bin/sh\nwhile [ "$1" != img/vllm ]; do shift; done; shift; exec "$@"\n',
 }
 V = "/opt/seen/bin/vllm serve"
@@ -184,6 +189,7 @@ NASTY = [
     "/bin/bash -c exec\\x20/opt/seen/bin/vllm\\x20serve\\x20/m",
     "/opt/seen/pass.sh --last 'a b'",
     f"/opt/seen/box run --rm img/vllm {V} /m",
+    f"/bin/bash -c '{V} /m $OPTS'",
     f'{V} /m --speculative-config \'{{"method": "eagle3"}}\' --port 1',
     f"{V} /m --speculative_config.method eagle3 --num-speculative-tokens=9 --port 1",
     f"{V} ünï cödé ☃ --x ''",
@@ -195,12 +201,14 @@ SETTINGS = "Environment=PORT=8001 MODEL=/models/x \"OPTS=--one 1 --two '2 3'\"\n
 FACTS = HostFacts("gpu-1", "root", 0, Rights.ROOT, "b" * 32, "/usr/bin/python3")
 
 
-def derive(name: str, text: str, spec: dict[str, object], hostname: str = "gpu-1") -> tuple[str, str]:
+def derive(
+    name: str, text: str, spec: dict[str, object], environment: Mapping[str, str] = ENVIRONMENT
+) -> tuple[str, str]:
     """The derived unit's name and text."""
     path = f"{SYSTEM}/{name}.service"
     around = Surroundings(
         source.specifiers(f"{name}.service", Manager(), FACTS, {"FragmentPath": [path]}),
-        {**ENVIRONMENT, "HOME": "/root"},
+        {**environment, "HOME": "/root"},
         files=SCRIPTS,
     )
     baseline = Baseline(f"{name}.service", ((path, text),), around)
@@ -240,13 +248,45 @@ def round_trip(host: LabHost, lines: list[str], spec: dict[str, object]) -> None
 @pytest.fixture(scope="module")
 def bare(make_shared: MakeHost) -> LabHost:
     made = make_shared(gpu=False, vllm=False, files=SCRIPTS)
-    made.run("chmod 755 /opt/seen/bin/vllm /opt/seen/pass.sh /opt/seen/box")
+    made.run("chmod 755 /opt/seen/bin/vllm /opt/seen/pass.sh /opt/seen/by* /opt/seen/box")
     return made
 
 
 @pytest.mark.parametrize("spec", [PLAIN, ODD], ids=["plain", "odd"])
 async def test_nasty_units_start_vllm_with_what_was_meant(bare: LabHost, spec: dict[str, object]) -> None:
     round_trip(bare, NASTY, spec)
+
+
+THROUGH = {
+    "Environment='VLLM_ARGS=--a 1 --b'\nExecStart=/opt/seen/by-variable.sh": "VLLM_ARGS",
+    "ExecStart=-/opt/seen/by-variable.sh": "VLLM_ARGS",
+    "EnvironmentFile=/opt/seen/env\nExecStart=/opt/seen/by-file": "FROM_FILE",
+    "EnvironmentFile=/opt/seen/env\nExecStart=/bin/bash \\\n  /opt/seen/by-file": "FROM_FILE",
+}
+"""Units whose script takes its options from a variable alone, by the variable; the file of an EnvironmentFile= wins over Environment=."""
+
+
+async def test_options_reach_vllm_through_the_variable_that_its_script_reads(bare: LabHost) -> None:
+    host, env = bare, {"VLLM_ARGS": "--a 1 --b", "FROM_FILE": "--file 'f --q"}
+    pairs, spec = [], json.dumps(PLAIN, separators=(",", ":"))
+    host.run(f"rm -rf {SEEN} {SYSTEM}/t*.service; mkdir {SEEN}")
+    for number, (lines, name) in enumerate(THROUGH.items()):
+        text = f"[Unit]\nDescription=x\n[Service]\nType=oneshot\n{lines}\n"
+        given = {key: value for key, value in env.items() if key == name and "Environment" in lines}
+        new, changed = derive(f"t{number}", text, PLAIN, environment=given)
+        assert f'/usr/bin/env "{name}=${{{name}}} --speculative-config' in changed
+        host.path(f"{SYSTEM}/t{number}.service").write_text(text)
+        host.path(f"{SYSTEM}/{new}").write_text(changed)
+        pairs.append((f"t{number}", new.removesuffix(".service")))
+    host.run("systemctl daemon-reload")
+    for old, new in pairs:
+        host.run(f"systemctl start {old}; systemctl start {new}", check=False)
+        before, after = seen(host, old), seen(host, new)
+        assert option.without(after) == tuple(before)
+        assert [word for word in after if word not in before] == ["--speculative-config", spec]
+    host.path("/opt/seen/env").write_text("FROM_FILE=--later\n")
+    host.run(f"systemctl start {pairs[2][1]}")
+    assert "--later" in seen(host, pairs[2][1]), "the file is read at each start, and not when the unit was derived"
 
 
 LETTERS = st.text(st.sampled_from("ab -=\"'\\$%;#{}[]()&|<>*?~!é\t,:@"), max_size=8)

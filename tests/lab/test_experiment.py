@@ -25,17 +25,21 @@ PACE = "FAKE_LOAD_S=0.3 FAKE_STEP_MS=20"
 HOME = "/var/lib/specconsole/experiments"
 
 
+SHORT = ("--max-model-len", "4096")
+"""So that a cell with a longer context is refused by the server."""
+
+
 def arm(name: str, acceptance: float, more: str = "") -> dict[str, str]:
     """A variant: its steps take twice as long as the baseline's, so at no acceptance it must lose, at 0.9 win."""
     environment = f"{PACE} FAKE_ACCEPTANCE={acceptance} {more}"
     relation = f"Conflicts={BASELINE}\nAfter={BASELINE}"
-    text = unit(serve(speculative=NGRAM), description=name, environment=environment, unit=relation)
+    text = unit(serve(*SHORT, speculative=NGRAM), description=name, environment=environment, unit=relation)
     return {f"{SYSTEM}/vllm-{name}.service": text}
 
 
 @pytest.fixture
 async def host(make_host: MakeHost) -> LabHost:
-    base = {f"{SYSTEM}/{BASELINE}": unit(serve(), description="base", environment=PACE)}
+    base = {f"{SYSTEM}/{BASELINE}": unit(serve(*SHORT), description="base", environment=PACE)}
     made = make_host(
         files={**cards(1), **base, **arm("good", 0.9), **arm("bad", 0.05), **arm("broken", 0.9, "FAKE_FAIL=oom")}
     )
@@ -44,14 +48,14 @@ async def host(make_host: MakeHost) -> LabHost:
     return made
 
 
-def plan(folder: Path, order: list[str], end: str = "winner") -> str:
+def plan(folder: Path, order: list[str], end: str = "winner", more: str = "") -> str:
     arms = "".join(
         f'[arms.{name}]\nunit = "vllm-{name}.service"\n' for name in dict.fromkeys(order) if name != "baseline"
     )
     path = folder / "night.toml"
     path.write_text(
         f'order = {json.dumps(order)}\nend = "{end}"\n[arms.baseline]\nunit = "{BASELINE}"\n{arms}'
-        "[bench]\nrepeat = 1\nmax_tokens = 40\nwarmup = 1\n[swap]\ndrain_s = 1\nload_deadline_s = 60\n"
+        f"[bench]\nrepeat = 1\nmax_tokens = 40\nwarmup = 1\n{more}[swap]\ndrain_s = 1\nload_deadline_s = 60\n"
     )
     return str(path)
 
@@ -82,6 +86,13 @@ def steps(host: LabHost, state: str) -> list[int]:
     return [event["number"] for event in events if event.get("event") == "step" and event.get("state") == state]
 
 
+def cells(host: LabHost, state: str) -> list[tuple[int, int]]:
+    """The cells of which the host's record says this, by step and cell, in its order."""
+    lines = host.run(f"cat {HOME}/*/record", check=False).stdout.splitlines()
+    events = [json.loads(line) for line in lines]
+    return [(one["number"], one["cell"]) for one in events if one.get("event") == "cell" and one["state"] == state]
+
+
 def step_is(host: LabHost, number: int, state: str) -> bool:
     return number in steps(host, state)
 
@@ -103,7 +114,7 @@ async def test_it_goes_on_alone_passes_over_what_fails_and_ends_on_the_winner(ho
         ("bad", "done"),
         ("baseline", "done"),
     ]
-    runs = [step["run"] for step in found["steps"] if step["run"]]
+    runs = [cell["run"] for step in found["steps"] for cell in step["cells"] if cell["run"]]
     assert [sum(one["completion_tokens"] for one in run["results"]) for run in runs] == [200] * 4
     assert len({run["identity"]["invocation"] for run in runs}) == 4
     text = (tmp_path / "out" / "report.md").read_text()
@@ -134,6 +145,64 @@ async def test_a_reboot_ends_it_and_a_console_lets_it_go_on(host: LabHost, tmp_p
     again = [number for number in range(3) if number not in done_before]
     assert [event["number"] for event in begins] == [*begun_before, *again], "what was measured is not measured again"
     assert serving(host) == BASELINE
+
+
+CELLS = 'concurrency = [1, 4]\ncontext = [0, "1k", "16k"]\n'
+"""The longest context is beyond what the server takes: its cells fail on every arm, and are passed over."""
+ASKED = [(0, 1), (0, 4), (1000, 1), (1000, 4)]
+"""Context and streams of the cells that can be measured."""
+
+
+async def test_a_night_outlives_link_cuts_a_dead_console_a_failing_arm_and_a_reboot(
+    host: LabHost, tmp_path: Path
+) -> None:
+    host.run(f"systemctl enable {BASELINE}")
+    order = ["baseline", "good", "broken", "good", "baseline"]
+    desk, path = Desk(host, tmp_path), plan(tmp_path, order, "winner", CELLS)
+    with begun(desk, path) as console:
+        for place in ((0, 0), (0, 2)):
+            await eventually(lambda place=place: place in cells(host, "done"), 180)  # type: ignore[misc]
+            host.cut_ssh()  # between two cells of one start
+        await eventually(lambda: (1, 1) in cells(host, "done"), 300)
+        console.kill()
+    before = cells(host, "done")
+    await asyncio.to_thread(host.reboot)
+    await eventually(lambda: host.run(get("/health"), check=False).returncode == 0, 60)
+    desk("experiment", "run", path, "gpu-1", "--yes", "--resume", "--detach")
+    await eventually(lambda: ended(host), 400)
+    done = cells(host, "done")
+    assert sorted(done) == [(step, cell) for step in (0, 1, 3, 4) for cell in range(4)]
+    assert done[: len(before)] == before, "each once: what was measured is not measured again"
+    assert set(cells(host, "failed")) == {(step, cell) for step in (0, 1, 3, 4) for cell in (4, 5)}
+    found = await asyncio.to_thread(report, desk, tmp_path / "out")
+    assert [(step["arm"], step["state"]) for step in found["steps"]] == [
+        (arm, "failed" if arm == "broken" else "done") for arm in order
+    ]
+    starts = [{cell["invocation"] for cell in step["cells"] if cell["state"] == "done"} for step in found["steps"]]
+    assert [len(one) for one in starts] == [1, 2, 0, 1, 1], "the step that was cut goes on in a start of its own"
+    for step in found["steps"]:
+        runs = [cell["run"] for cell in step["cells"] if cell["state"] == "done"]
+        if step["arm"] != "broken":
+            assert [(run["spec"]["context"], run["spec"]["concurrency"]) for run in runs] == ASKED
+        assert all(one["completion_tokens"] == 40 for run in runs for one in run["results"])
+    text = (tmp_path / "out" / "report.md").read_text()
+    assert "vllm-good.service (ngram k=5): each of its 4 cells says: pays." in text
+    assert "context 1,000, 4 at once: Speculation pays" in text
+    assert "broken (step 3) was passed over: " in text
+    refused = "baseline (step 1) was not measured with context 16,000, 1 at once: the run ended as failed: HTTP 400"
+    assert refused in text
+    assert_ends_on_its_choice(host, found)
+
+
+def assert_ends_on_its_choice(host: LabHost, found: dict[str, Any]) -> None:
+    """The faster arm serves, or, where a busy machine made starts scatter, the baseline, with that for a reason."""
+    (choice,) = [event for event in found["events"] if event["event"] == "choice"]
+    if choice["arm"] == "baseline":
+        assert choice["why"].startswith("good came out faster in every cell, but starts of one unit differ")
+    else:
+        assert choice["arm"] == "good"
+        assert choice["why"].startswith("good takes ")
+    assert serving(host) == (BASELINE if choice["arm"] == "baseline" else "vllm-good.service")
 
 
 async def test_a_cancel_returns_to_the_baseline(host: LabHost, tmp_path: Path) -> None:

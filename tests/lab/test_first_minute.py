@@ -112,7 +112,7 @@ def test_without_rights_it_is_said_what_lacks(desk: Desk) -> None:
     done = desk("swap", "guest", BASELINE, "--yes", status=1)
     assert done.stderr.startswith(
         "specconsole: Nothing was begun: guest is open for reading only: guest is not root and has no sudo without a"
-        " password (log in as root, or see specconsole doctor guest); "
+        f" password (log in as root, or see specconsole doctor -F {desk.config} guest); "
     )
     asked = desk("swap", "gpu-1", BASELINE, "--yes", "--read-only", status=1)
     assert "gpu-1 is open for reading only, as you asked (--read-only)" in asked.stderr
@@ -125,7 +125,7 @@ def test_a_host_with_nothing_says_so_and_goes_on(make_host: MakeHost, tmp_path: 
     seen = desk("status", "gpu-1", status=3).stdout
     assert "No unit of this host runs vLLM. Units are found by an ExecStart that runs vLLM" in seen
     assert "No GPU evidence: no Python of 3.8 or newer on this host; " in seen
-    assert "(specconsole doctor gpu-1 says what to do)" in seen
+    assert f"(specconsole doctor -F {desk.config} gpu-1 says what to do)" in seen
     for verb in VERBS[1:]:
         assert desk(verb[0], "gpu-1", *verb[1:], status=3).stderr == (
             "specconsole: No unit of gpu-1 runs vLLM. Units are found by an ExecStart that runs vLLM;"

@@ -110,7 +110,8 @@ async def test_after_a_power_cut_the_record_says_where_it_stopped(make_host: Mak
     desk = Desk(host, tmp_path)
     report = desk("doctor", "gpu-1").stdout
     assert "not over at step watch" in report
-    assert f"specconsole swap gpu-1 {NGRAM} or: specconsole start gpu-1 {BASELINE}" in report
+    where = f"-F {desk.config} gpu-1"
+    assert f"specconsole swap {where} {NGRAM} or: specconsole start {where} {BASELINE}" in report
     listed = desk("swap", "gpu-1", "--follow", status=1).stdout
     assert "INTERRUPTED" in listed or "not over" in listed
     assert "swap" in desk("swap", "gpu-1", NGRAM, "--yes", "--drain", "0").stdout

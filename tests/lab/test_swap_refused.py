@@ -74,6 +74,40 @@ def test_a_login_without_rights_changes_nothing(plain: LabHost, desk: Callable[[
     assert not faults.record(plain).id
 
 
+def test_a_benchmark_of_the_unit_is_not_cut_off(make_host: MakeHost, desk: Callable[[LabHost], Desk]) -> None:
+    host = up(make_host(files=deployed()))
+    here = desk(host)
+    here("bench", "gpu-1", "--detach", "--repeat", "200", "--warmup", "0")
+    plan = here("swap", "gpu-1", NGRAM, "--dry-run", status=1).stdout
+    assert f"BLOCKED     a benchmark runs of {BASELINE}" in plan
+    assert f"specconsole bench -F {here.config} gpu-1 --cancel" in plan
+    assert "a benchmark runs" in swapped(here, status=1)
+    assert faults.serving(host) == BASELINE
+    assert not faults.record(host).id, "nothing was begun"
+    here("bench", "gpu-1", "--cancel", status=130)
+    assert "BLOCKED" not in here("swap", "gpu-1", NGRAM, "--dry-run").stdout
+
+
+def test_a_server_whose_key_nobody_knows_is_not_said_to_serve(
+    make_host: MakeHost, desk: Callable[[LabHost], Desk]
+) -> None:
+    files = deployed(ngram="Environment=PYTHONPATH=/opt/site")  # neither its argv nor its environment shows the key
+    files["/opt/site/sitecustomize.py"] = (
+        "import os\nreal = os.environ.get\n"
+        "os.environ.get = lambda name, other=None: 'sk-hidden' if name == 'VLLM_API_KEY' else real(name, other)\n"
+    )
+    host = up(make_host(files=files))
+    here = desk(host)
+    said = swapped(here, status=1)
+    assert "done, NOT PROVEN" in said
+    assert "generation is not proven: the server asks for a key that was not given" in said
+    assert "try: give the console the key that the server asks for: [api_key] in the profile" in said
+    assert faults.serving(host) == NGRAM
+    record = faults.record(host)
+    assert (record.outcome, bool(record.unproven)) == ("committed", True)
+    assert "NOT PROVEN" in here("doctor", "gpu-1").stdout
+
+
 def test_without_a_yes_nothing_is_begun(plain: LabHost, desk: Callable[[LabHost], Desk]) -> None:
     up(plain)
     assert "--yes" in desk(plain)("swap", "gpu-1", NGRAM, status=2).stderr

@@ -156,6 +156,14 @@ async def test_logs_are_masked_filtered_and_counted(make_host: MakeHost, tmp_pat
     assert "non-default args" not in grep
     refused = desk("logs", "guest", *words, status=1)
     assert "may not read the journal" in refused.stderr
+    seen = desk("status", "root@gpu-1", status=3).stdout
+    assert "\nload vllm   failed after 0:0" in seen, seen
+    assert "cause: " in seen
+    assert "Free memory on device cuda:0" in seen
+    assert seen.count("  do: ") == 1
+    assert KEY not in seen
+    unread = desk("status", "guest", status=3).stdout
+    assert "Why vllm failed cannot be read: " in unread, unread
 
 
 async def test_a_login_that_is_refused_and_a_host_that_is_not_there(make_host: MakeHost, tmp_path: Path) -> None:

@@ -84,6 +84,10 @@ def test_a_failed_start_is_one(host: LabHost, desk: Desk) -> None:
     assert (found["name"], last["verdict"]["verdict"]) == ("gpu_memory_held", "failed")
     assert found["numbers"]["max_utilization_now"] < found["numbers"]["utilization"]
     assert found["advice"]
+    again = told(desk("watch", "gpu-1", "--json", status=1))
+    assert [line["event"] for line in again if line["event"] == "failed"], "who comes after the failure is told of it"
+    assert (again[-1]["diagnosis"]["name"], again[-1]["reason"]) == ("gpu_memory_held", last["reason"])
+    assert abs(again[-1]["failed"] - last["failed"]) < 2
     told_here = desk.config.parent / "told"
     host.run("systemctl reset-failed; systemctl start --no-block vllm-fails", check=False)
     desk("watch", "gpu-1", "vllm-fails", "--on-fail", f"sh -c 'env > {told_here}'", "--timeout", "50", status=1)

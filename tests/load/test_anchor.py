@@ -13,13 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specconsole.host.simulated import recording
-from specconsole.load import clue, sign
+from specconsole.load import cause, clue, feed, sign
 from specconsole.load.anchor import Anchored, holds
 from specconsole.load.clue import Clues
 from specconsole.load.failures import SUPPORT
 from specconsole.load.sign import Signs
+from specconsole.load.timeline import LoadTimeline
+from specconsole.load.wording import Table, Wording
+from specconsole.load.wording_phase import API, CAPTURE, COMPILE, CONFIG, INIT, PROFILE, WARMUP, WEIGHTS
 from specconsole.logs.record import LogRecord
-from tests.load.log import records
+from tests.load.log import UNIT, records
 
 TESTS = Path(__file__).parents[1]
 ANCHORED = [
@@ -29,7 +32,8 @@ ANCHORED = [
 CLUE = re.compile(
     r"[Ee]rror|[Ee]xception|[Ff]ail|[Kk]illed|[Tt]imed out|exceed|not found|No space|[Ii]nvalid|nsupported|not supported|"
     r"Xid|left-over|status=2|terminated|[Ii]nsufficient|required|must be|out of memory|No available|mismatch|is lost|"
-    r"repeated too|no kernel image|Cannot|cannot|Watchdog|died|exited|Refused|refused|Segfault|Permission|weights missing"
+    r"repeated too|no kernel image|Cannot|cannot|Watchdog|died|exited|Refused|refused|Segfault|Permission|weights missing|"
+    r"atal|Duplicate GPU|code="
 )
 """The words of a clue as one expression."""
 NAMES = ("dense-baseline", "dense-dies", "dense-ngram", "moe-baseline", "moe-eagle3", "moe-ngram", "moe-sync")
@@ -87,11 +91,11 @@ def test_the_statistics_of_recorded_servers_are_known_for_what_they_are() -> Non
     assert len(known) > 0.8 * len(said) > 20
 
 
-def judged(lines: list[str]) -> tuple[Clues, Signs]:
-    clues, signs = Clues(), Signs()
+def judged(lines: list[str]) -> tuple[Clues, Signs, LoadTimeline]:
+    clues, signs, start = Clues(), Signs(), feed.begin(UNIT, "inv", 0.0)
     for record in _records(lines):
-        clues, signs = clue.read(clues, record), sign.read(signs, record)
-    return clues, signs
+        clues, signs, start = clue.read(clues, record), sign.read(signs, record), feed.feed(start, record)
+    return clues, signs, start
 
 
 def _records(lines: list[str]) -> Iterator[LogRecord]:
@@ -101,6 +105,39 @@ def _records(lines: list[str]) -> Iterator[LogRecord]:
 def test_whole_logs_are_judged_alike_with_and_without(monkeypatch: pytest.MonkeyPatch) -> None:
     filtered = {name: judged(lines) for name, lines in logs().items()}
     monkeypatch.setattr(Anchored, "search", lambda self, text: self.whole.search(text))
-    monkeypatch.setattr(clue, "holds", lambda text, _: bool(CLUE.search(text)))
+    monkeypatch.setattr(clue, "holds", lambda text, words: words is not clue.WORDS or bool(CLUE.search(text)))
+    for module in (cause, feed, sign):
+        monkeypatch.setattr(module, "holds", lambda *_: True)
     monkeypatch.setattr(clue, "SERVING", re.compile("$^"))
     assert {name: judged(lines) for name, lines in logs().items()} == filtered
+
+
+MILESTONES = (*CONFIG, *INIT, *WEIGHTS, *COMPILE, *PROFILE, *WARMUP, *CAPTURE, *API)
+
+
+TAG = re.compile(r"\[[\w .:-]{1,40}\] ")
+MORE = {row: re.compile(row.more) for row in MILESTONES}
+
+
+def _in_order(text: str) -> Wording | None:
+    """The first row that fits, each one looked at."""
+    begin = tag.end() if (tag := TAG.match(text)) else 0
+    for row in MILESTONES:
+        at = text.find(row.says) if row.inside else begin if text.startswith(row.says, begin) else -1
+        if at >= 0 and MORE[row].match(text, at + len(row.says)):
+            return row
+    return None
+
+
+def test_the_first_row_that_fits_is_found_by_its_first_letters() -> None:
+    table = Table(MILESTONES)
+
+    def found(line: str) -> Wording | None:
+        said = table.find(line)
+        return said.wording if said else None
+
+    lines = {record.text for log in logs().values() for record in _records(log)}
+    lines |= {form.format(row.says) for row in MILESTONES for form in ("{}", "{} ", "[backbone] {}", "x {}", "{}7 is")}
+    assert len({found(line) for line in lines}) > len(MILESTONES) / 2
+    for line in lines:
+        assert found(line) == _in_order(line), line

@@ -219,3 +219,9 @@ def test_the_basis_is_said() -> None:
     said = Estimate(ready=Interval(60.0, 70.0, 90.0), loads=1, cold=False)
     assert ready_words(said, timeline) == "ready in 60–90 s (1 earlier load, warm)"
     assert ready_words(Estimate(why=NO_HISTORY), timeline) == "ready: no history yet"
+
+
+def test_a_server_that_has_come_up_by_its_log_is_given_no_time() -> None:
+    timeline = replace(simulated("steady", random.Random(4)).known_at(30.0), startup_at=20.0)
+    assert ready_words(Estimate(ready=Interval(60.0, 70.0, 90.0), loads=1), timeline) == ""
+    assert ready_words(Estimate(why=NO_HISTORY), timeline) == ""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from specconsole.load import feed as load
@@ -154,7 +152,7 @@ def test_stages_follow_each_other() -> None:
 
 def test_a_server_that_answers_writes_nothing_of_its_start() -> None:
     serving = load.answering(BEGUN, 500.0, watched=False)
-    late = replace(line("Loading weights took 3.08 seconds", Level.INFO), at=500.0 + load.SETTLED_S + 1)
+    late = line("Loading weights took 3.08 seconds", Level.INFO)._replace(at=500.0 + load.SETTLED_S + 1)
     assert load.feed(serving, late) is serving
-    still = replace(late, at=480.0)  # the past of a start that was joined late
+    still = late._replace(at=480.0)  # the past of a start that was joined late
     assert load.feed(serving, still) is not serving

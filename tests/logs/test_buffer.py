@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from specconsole.logs.buffer import Filter, LogBuffer
 from specconsole.logs.pattern import Pattern
 from specconsole.logs.record import Kind, Level, LogRecord
+from specconsole.logs.spool import Spool
 
 
 @pytest.fixture
@@ -190,7 +192,7 @@ def test_a_full_disk_drops_the_oldest_first(monkeypatch: pytest.MonkeyPatch) -> 
     log = LogBuffer(spool_records=10)
     for begin in range(0, 30, 10):
         log.append([record(str(i)) for i in range(begin, begin + 10)])
-    write, failures = os.pwrite, [OSError(errno.ENOSPC, "full"), OSError(errno.ENOSPC, "full")]
+    write, failures = os.pwrite, [OSError(errno.ENOSPC, "full")] * 3  # the first one is met on sealing the newest
 
     def full(fd: int, data: bytes, at: int) -> int:
         if failures:
@@ -205,6 +207,23 @@ def test_a_full_disk_drops_the_oldest_first(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(OSError, match="full"):
         log.append([record("31")])
     log.close()
+
+
+def test_a_sealed_spool_reads_as_before_and_holds_no_memory() -> None:
+    spools = [Spool(), Spool()]
+    for spool in spools:
+        spool.append([b"one", b"two words", b""], [1.5, 2.5, 2.5], [7, 8, 7], [False, True, False])
+    known, sealed = spools
+    sealed.seal()
+    sealed.seal()
+    for column in ("ends", "at", "shapes", "grave"):
+        assert list(getattr(sealed, column)) == list(getattr(known, column))
+    assert (len(sealed), sealed.size, sealed.texts(0, 3)) == (3, 15, ["one", "two words", ""])
+    assert not [column for column in (sealed.ends, sealed.at, sealed.shapes) if isinstance(column, array)]
+    with pytest.raises(ValueError, match="sealed"):
+        sealed.append([b"more"], [3.0], [7], [False])
+    for spool in spools:
+        spool.close()
 
 
 def test_without_a_home_the_file_lies_elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

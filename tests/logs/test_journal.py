@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from contextlib import aclosing
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -74,6 +75,28 @@ async def test_lines_come_in_order_with_what_the_journal_knows() -> None:
     assert (second.at, second.unit, second.invocation, second.pid) == (1_795_968_736.002, UNIT, "i1", 100)
     assert (second.level, second.process, second.source) == (Level.ERROR, "EngineCore", "core.py:1")
     assert second.cursor == host.journal.entries[1]["__CURSOR"]
+
+
+async def test_what_waits_is_served_between_the_slices_of_a_flood() -> None:
+    host = JournalHost()
+    for i in range(300):
+        host.journal.add(f"line {i}")
+    served: list[int | str] = []
+
+    def turn() -> None:
+        served.append("key")
+        asyncio.get_running_loop().call_soon(turn)
+
+    loop = asyncio.get_running_loop()
+    async with aclosing(journal.follow(host, SOURCES, now=now, lines=300)) as batches:
+        async for batch in batches:
+            if not served:
+                loop.call_soon(turn)
+            served.append(len(batch))
+            if sum(count for count in served if isinstance(count, int)) == 300:
+                break
+    assert max(count for count in served if isinstance(count, int)) <= journal.SLICE
+    assert all("key" in (one, other) for one, other in pairwise(served)), "never two slices in one turn"
 
 
 async def test_a_cut_resumes_at_the_last_whole_line() -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import signal
+from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from specconsole.logs import pattern as patterns
-from specconsole.logs.pattern import Pattern, TooSlow, limited
+from specconsole import clock
+from specconsole.logs.effort import EXCESS_CPU_S, Effort, TooSlow, effort_of
+from specconsole.logs.pattern import Pattern
 
 LINES = st.lists(st.text(st.sampled_from(["a", "b", "A", "é", "É", " ", "1", "漢"]), max_size=8), max_size=30)
 
@@ -82,20 +84,85 @@ def test_what_is_wrong_is_one_word(text: str, regex: bool, word: str) -> None:
     assert Pattern(text, regex).problem == word
 
 
-def test_what_would_never_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "SLICE_CPU_S", 0.02)
-    monkeypatch.setattr(patterns, "LINE_CPU_S", 0.02)
+@dataclass
+class Costly:
+    """An expression that takes so long for each text, by a clock of its own, and counts the texts."""
+
+    each_s: float
+    spent_s: float = 0.0
+    tried: list[str] = field(default_factory=list)
+
+    def search(self, words: str, _place: int = 0) -> re.Match[str] | None:
+        """Find nothing, at length."""
+        self.tried.append(words)
+        self.spent_s += self.each_s
+        return None
+
+    def finditer(self, words: str) -> list[re.Match[str]]:
+        """The same."""
+        self.search(words)
+        return []
+
+
+def costly(monkeypatch: pytest.MonkeyPatch, text: str, each_s: float) -> tuple[Pattern, Costly]:
+    """A pattern that nobody typed before, and what it costs."""
+    effort_of.cache_clear()
+    pattern, cost = Pattern(text, regex=True), Costly(each_s)
+    monkeypatch.setattr(clock, "processor_s", lambda: cost.spent_s)
+    pattern.__dict__["compiled"] = cost
+    return pattern, cost
+
+
+def test_what_would_never_end_is_stopped() -> None:
+    effort_of.cache_clear()
     endless, line = Pattern("(a+)+$", regex=True), "a" * 60 + "b"
     before = signal.getsignal(signal.SIGVTALRM)
     with pytest.raises(TooSlow):
         endless.lines(line.encode() + b"\n")
+    assert endless.problem == "too slow"
     assert endless.spans(line, len(line)) == []
     assert endless.first(line) == 0
     assert signal.getsignal(signal.SIGVTALRM) == before
     assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
 
 
+def test_what_was_stopped_once_is_never_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    pattern, cost = costly(monkeypatch, "q1", EXCESS_CPU_S * 2)
+    assert pattern.spans("line", 4) == []
+    assert len(cost.tried) == 1
+    again = Pattern("q1", regex=True)  # as the next key, screen or filter makes it
+    again.__dict__["compiled"] = cost
+    for one in (pattern, again):
+        assert one.spans("line", 4) == []
+        assert one.first("line") == 0
+        with pytest.raises(TooSlow):
+            one.lines(b"line\n")
+        with pytest.raises(TooSlow):
+            one.holds("line")
+        assert one.problem == "too slow"
+    assert len(cost.tried) == 1
+    other = Pattern("q12", regex=True)
+    assert other.spans("a q12", 5) == [(2, 5)], "another expression is another matter"
+
+
+def test_many_slow_lines_share_one_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    pattern, cost = costly(monkeypatch, "q2", EXCESS_CPU_S / 4)
+    for _ in range(20):  # repaints
+        for row in range(50):
+            pattern.spans(f"line {row}", 9)
+    assert len(cost.tried) <= 6
+
+
+def test_a_usual_expression_may_be_tried_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    pattern, cost = costly(monkeypatch, "q3", 0.001)
+    for _ in range(1000):
+        pattern.spans("line", 4)
+    assert (len(cost.tried), pattern.problem) == (1000, "")
+
+
 def test_what_ends_in_time_is_left_alone() -> None:
-    with limited(10):
+    effort = Effort()
+    with effort.attempt(1000):
         assert sum(range(1000)) == 499_500
+    assert not effort.spent_up
     assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from specconsole.logs import fold
-from specconsole.logs.fold import RankFold
+from specconsole.logs import rank_fold
+from specconsole.logs.rank_fold import RankFold
 from specconsole.logs.record import Level, LogRecord
 
 
@@ -52,7 +52,7 @@ def test_engines_with_the_same_ranks_are_told_apart() -> None:
 
 
 def test_it_remembers_no_more_than_it_must(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fold, "_OPEN", 3)
+    monkeypatch.setattr(rank_fold, "_OPEN", 3)
     made = RankFold()
     for number in range(9):
         made.feed(said(str(number)), number)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from specconsole.logs.entry import Entry
 from specconsole.logs.record import LogRecord
-from specconsole.logs.redact import MASK, mask, mask_argv, mask_value
+from specconsole.logs.redact import MASK, mask, mask_all, mask_argv, mask_value
 from specconsole.logs.refine import Refinery
 from tests.logs.journald import capture
 
@@ -64,6 +64,16 @@ HARMLESS = [
 def test_each_form_is_masked_and_the_rest_stays(before: str, after: str) -> None:
     assert mask(before.format(KEY)) == after.format(KEY)
     assert mask(after.format(KEY)) == after.format(KEY)
+
+
+LINES = (
+    [case[0].format(KEY) for case in CASES] + HARMLESS + ["", "İ" * 40, "é\nb", "Worker_TP3: 12 tokens", "a://b", "c@d"]
+)
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=12))
+def test_lines_masked_together_are_masked_as_each_alone(texts: list[str]) -> None:
+    assert mask_all(texts) == [mask(text) for text in texts]
 
 
 @pytest.mark.parametrize("text", HARMLESS)

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from specconsole.remote import swap_begin, transient
+from specconsole.remote import drive_folder, swap_begin, transient
 from specconsole.remote.swap_world import World
 
 KEY = "sk-secret-0123456789"
+BASE = "vllm-base.service"
 PLAN = {"action": "swap", "boot": "b" * 32}
 
 
@@ -104,6 +105,32 @@ def test_the_unit_s_name_is_the_lock(run: Path) -> None:
     assert answer["running"] == "other"
     assert "already loaded" in answer["refused"]
     assert not (run / "s1").exists(), "nothing of the refused one stays"
+
+
+@pytest.mark.parametrize(
+    ("measured", "ended", "refused"),
+    [(BASE, False, True), ("", False, True), ("vllm-other.service", False, False), (BASE, True, False)],
+    ids=["a unit that is stopped", "not told", "another unit", "over already"],
+)
+def test_a_benchmark_of_a_unit_that_is_stopped_is_not_cut_off(
+    measured: str, ended: bool, refused: bool, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Measuring(Here):
+        def call(self, argv: Sequence[str], deadline_s: float, ref: object) -> tuple[int, str, str]:
+            if argv[-1] == "specconsole-drive.service":
+                return 0, "ActiveState=active\nDescription=specconsole: drive b1\n", ""
+            return super().call(argv, deadline_s, ref)
+
+    monkeypatch.setattr(drive_folder, "RUN", str(run))
+    (run / "b1").mkdir(parents=True)
+    (run / "b1" / "brief").write_text(json.dumps({"unit": measured} if measured else {}))
+    (run / "b1" / "stamps").write_text('{"event":"end","why":"done"}\n' if ended else '{"event":"token"}\n')
+    world = Measuring()
+    swap_begin.begin({"id": "s1", "plan": {**PLAN, "stops": [{"name": BASE, "key": BASE}]}}, world)
+    said = world.told[-1]
+    assert ("began" not in said) is refused
+    assert (f"a benchmark{' of ' + measured if measured else ''} runs (b1)" in said.get("refused", "")) is refused
+    assert bool(started(world)) is not refused
 
 
 def test_a_full_run_is_one_sentence(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,13 @@ class Host:
 def played(tmp_path: Path) -> Callable[..., Story]:
     """Perform a plan whose steps do nothing, but for those that fail; the record's story."""
 
-    def play(action: str = "swap", broken: Broken | None = None, host: Host | None = None, **changes: Any) -> Story:
+    def play(
+        action: str = "swap",
+        broken: Broken | None = None,
+        host: Host | None = None,
+        acts: dict[str, Callable[[Run], None]] | None = None,
+        **changes: Any,
+    ) -> Story:
         said = {key: {**value, "name": value["name"]} for key, value in plan(action).items() if isinstance(value, dict)}
         whole = {**plan(action), **said, "stops": [], "others": [], **changes}
         run = Run(whole, Record("abc", str(tmp_path / "swaps.jsonl")), str(tmp_path), systemd=Systemd(host or Host()))
@@ -50,6 +56,8 @@ def played(tmp_path: Path) -> Callable[..., Story]:
             def act(run: Run) -> None:
                 if name == "drain":
                     run.hook("before")
+                if name in (acts or {}):
+                    (acts or {})[name](run)
                 if error := (broken or {}).get((name, run.story.back)):
                     raise error
 
@@ -151,6 +159,20 @@ def test_the_command_for_a_unit_that_serves_is_run_where_one_does(played: Callab
     assert ran("start", watch=StepFailed("no")) == []
 
 
+def test_a_unit_that_nobody_saw_generate_is_never_said_to_serve(played: Callable[..., Story]) -> None:
+    def doubts(run: Run) -> None:
+        run.note("generation is not proven: the server asks for a key that was not given", proven=False)
+
+    story = played(acts={"prove": doubts})
+    assert (story.outcome, story.unproven) == ("committed", doubts_said := story.steps[-2].notes[0]["text"])
+    assert story.why == f"ngram.service answers, but {doubts_said}"
+    assert any("[api_key] in the profile" in line for line in story.advice)
+    assert played().unproven == ""
+    back = played(acts={"prove": doubts}, broken={("watch", False): StepFailed("no")})
+    assert (back.outcome, back.unproven) == ("rolled_back", doubts_said)
+    assert back.why == f"no; and back there {doubts_said}"
+
+
 def test_a_cancel_before_a_step_is_heeded(played: Callable[..., Story], tmp_path: Path) -> None:
     (tmp_path / "orders").write_text(json.dumps({"order": "cancel"}) + "\n")
     assert played().outcome == "unchanged"
@@ -200,6 +222,48 @@ def test_after_an_end_nothing_is_started(tmp_path: Path, monkeypatch: pytest.Mon
     end = ("end", {"outcome": "committed", "why": ""})
     assert posted(tmp_path, monkeypatch, host, BEGIN, STOPPED, end).outcome == "committed"
     assert not any("start" in call for call in host.calls)
+
+
+HOOKS = {"before": ["/bin/lb", "drain"], "after": ["/bin/lb", "serve", "it all"]}
+
+
+def steps(*names: str, back: bool = False) -> list[tuple[str, dict[str, Any]]]:
+    states = ("begin", "done")
+    return [("step", {"step": name, "state": state, "back": back}) for name in names for state in states]
+
+
+RAN = ("note", {"text": "/bin/lb (after) was run", "hook": "after"})
+TURN = ("turn", {"why": "no"})
+
+
+@pytest.mark.parametrize(
+    ("events", "outcome", "runs"),
+    [
+        (steps("preflight"), "unchanged", False),
+        (steps("preflight", "drain"), "unchanged", True),
+        (steps("preflight", "drain", "stop"), "handed_over", False),
+        (steps("preflight", "drain", "stop", "start", "prove"), "committed", True),
+        ([*steps("preflight", "drain", "stop", "start", "prove"), RAN], "committed", False),
+        ([*steps("drain", "stop"), TURN, *steps("stop", "start", "prove", back=True)], "rolled_back", True),
+    ],
+    ids=["before the drain", "drained", "unproven", "proven", "run already", "back and proven"],
+)
+def test_a_dead_runner_still_owes_the_command_for_a_unit_that_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, events: list[Any], outcome: str, runs: bool
+) -> None:
+    host = Host()
+    story = posted(tmp_path, monkeypatch, host, ("begin", {"plan": {**plan("swap"), "hooks": HOOKS}}), *events)
+    assert story.outcome == outcome
+    assert (HOOKS["after"] in host.calls) is runs
+    assert ("/bin/lb (after) was run" in story.why) is runs
+    assert ("once it serves: /bin/lb serve 'it all'" in story.advice) is (outcome == "handed_over")
+
+
+def test_a_command_that_fails_after_a_death_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = ("begin", {"plan": {**plan("swap"), "hooks": HOOKS}})
+    story = posted(tmp_path, monkeypatch, Host(fails=["/bin/lb"]), begin, *steps("preflight", "drain"))
+    assert story.outcome == "unchanged"
+    assert "/bin/lb (after) ended with status 3: it does not like that" in story.why
 
 
 # -- systemctl --

@@ -79,7 +79,7 @@ class Machine:
         host = self.host
         host.answer("cat -- *", self._read)
         host.answer("head -c * -- *", self._read)
-        host.answer("grep -lsIF -e vllm -- *", self._grep)
+        host.answer("grep -lsIF --devices=skip -e vllm -- *", self._grep)
         host.answer("grep -qsE *", failed(1, ""))
         host.answer("find *", "")
         host.answer("find * -maxdepth 1 -name [*].service", self._find)
@@ -103,7 +103,7 @@ class Machine:
         return failed(1, f"cat: {argv[-1]}: No such file or directory") if text is None else text
 
     def _grep(self, argv: tuple[str, ...], _: bytes) -> Reply:
-        found = [path for path in argv[5:] if "vllm" in self.files.get(path, "")]
+        found = [path for path in argv[6:] if "vllm" in self.files.get(path, "")]
         return "".join(f"{path}\n" for path in found) if found else failed(1, "")
 
     def _find(self, argv: tuple[str, ...], _: bytes) -> Reply:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from specconsole.errors import NotRunning, UsageError
-from specconsole.service.choose import named
+from specconsole.service.choose import failed, named
 from tests.ui.scene import unit
 
 UNITS = (
@@ -37,3 +39,15 @@ def test_a_label_of_two_units_is_not_guessed() -> None:
 def test_what_is_not_there_is_said() -> None:
     with pytest.raises(NotRunning, match="no vLLM unit ngram"):
         named(UNITS, "ngram")
+
+
+def test_the_last_that_failed_is_meant_where_none_runs() -> None:
+    gone = unit("gone.service", "failed", label="gone", since_s=10.0)
+    older = unit("older.service", "failed", label="older", since_s=900.0)
+    stopped, running = unit("stopped.service", label="stopped", since_s=1.0), unit("running.service", "active")
+    assert failed((older, gone, stopped), None) == gone
+    assert failed((older, gone, running), None) is None
+    assert failed((older, gone, running), "older") == older
+    assert failed((older, gone, stopped), "stopped") is None
+    queued = replace(gone, state=replace(gone.state, job="start"))
+    assert failed((queued,), None) is None, "it is about to be started"

@@ -198,6 +198,8 @@ async def test_only_what_derive_wrote_is_removed() -> None:
     machine.files[PATH] = text
     plan = await derive_write.removal(machine.host, NEW)
     assert (plan.path, plan.mark.origin, plan.blockers) == (PATH, BASE, ())
+    assert plan.diff[:2] == (f"--- {PATH}", "+++ (none)")
+    assert [line[1:] for line in plan.diff[3:]] == text.splitlines()
     machine.change(NEW, ActiveState="active", UnitFileState="enabled")
     assert len((await derive_write.removal(machine.host, NEW)).blockers) == 2
     answer(machine, {"removed": PATH})

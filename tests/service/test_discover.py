@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from specconsole.errors import CommandFailed
-from specconsole.host.base import Endpoint, Rights
+from specconsole.host.base import Completed, Endpoint, Rights
 from specconsole.profile import Profile, UnitProfile
 from specconsole.service.discover import discover
 from specconsole.service.unit import Role, Unit
 from tests.fakes import failed
 from tests.service.machine import VERSIONS, Machine
+
+ROUNDS = 8
+"""Waits for the host until all units are known, when all that can be asked at once is: 12 before they were asked together."""
 
 
 async def found(machine: Machine, profile: Profile | None = None) -> dict[str, Unit]:
@@ -165,7 +170,7 @@ async def test_a_profile_names_orders_and_adds() -> None:
             UnitProfile("fast", "vllm-kimi-ngram.service", port=9999),
             UnitProfile("plain", "vllm-kimi.service"),
             UnitProfile("web", "web.service", role="variant"),
-            UnitProfile("eagle3", "vllm-kimi-eagle3.service"),
+            UnitProfile("eagle3", "vllm-kimi-eagle3.service", speculative={"method": "eagle3"}),
             UnitProfile("own", "vllm-mine.service", manager="user:ops"),
         ),
     )
@@ -181,6 +186,7 @@ async def test_a_profile_names_orders_and_adds() -> None:
     assert (units["web.service"].serving.launcher, units["web.service"].role) == ("shell", Role.VARIANT)
     missing = units["vllm-kimi-eagle3.service"]
     assert (missing.state.load, missing.state.running, missing.role) == ("not-found", False, Role.UNKNOWN)
+    assert [unit.label for unit in units.values() if unit.underived] == ["eagle3"], "the profile says what it would be"
     assert "vllm-wrapped.service" in units
 
 
@@ -229,3 +235,30 @@ async def test_discovery_changes_nothing_and_asks_little() -> None:
     assert {argv[0] for argv in machine.host.calls} <= {"systemctl", "cat", "head", "grep", "find", "getent"}
     assert not machine.asked("systemctl start*")
     assert len(machine.host.calls) < 25
+
+
+async def test_little_waits_for_an_earlier_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine, asked, answer = Machine(user=False), 0, asyncio.Event()
+    run = machine.host.run
+
+    async def late(argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 10.0) -> Completed:
+        nonlocal asked
+        asked += 1
+        await answer.wait()
+        return await run(argv, stdin=stdin, deadline_s=deadline_s)
+
+    monkeypatch.setattr(machine.host, "run", late)
+    work = asyncio.create_task(discover(machine.host))
+    rounds = 0
+    while not work.done():
+        before = -1
+        while before != asked:  # until all that can be asked now has been asked
+            before = asked
+            for _ in range(50):
+                await asyncio.sleep(0)
+        rounds, open_, answer = rounds + 1, answer, asyncio.Event()
+        open_.set()
+        for _ in range(50):
+            await asyncio.sleep(0)
+    assert len(work.result()) == 5
+    assert rounds <= ROUNDS, "over a slow link each costs a round trip"

@@ -12,7 +12,8 @@ from specconsole.host.base import HostFacts, Rights
 from specconsole.host.line import Note
 from specconsole.host.lying import Lying
 from specconsole.remote.swap_record import stories
-from specconsole.service.doctor import Check, Level, judge, worst
+from specconsole.service.check import Check, Level
+from specconsole.service.doctor import judge, worst
 from specconsole.service.examine import SHM, Mount, Readings, Unread, examine
 from specconsole.service.finding import Finding
 from specconsole.service.lint import Linted
@@ -262,9 +263,21 @@ def test_what_lint_says_gravely_is_a_check_of_its_own(readings: Readings) -> Non
     choice = Finding("async-off", "warn", "Async is off.", "ngram", "s")
     taste = Finding("restart-none", "note", "Taste.", "Restart=no", "s")
     grave = check(readings, "lint", linted=linted(fails, choice, taste))
-    assert (grave.level, grave.found, grave.fails) == (Level.LIMITED, "vllm-ngram: 1 fails.", "It fails.")
+    assert (grave.level, grave.found, grave.fails) == (
+        Level.LIMITED,
+        "vllm-ngram: 1 fails, and 1 effect of speculation.",
+        "It fails.",
+    )
     assert grave.fix == "specconsole lint root@gpu-1 vllm-ngram --fix (on your machine)"
-    assert check(readings, "lint", linted=linted(choice, taste)).level is Level.OK
+    told = check(readings, "lint", linted=linted(choice, choice, taste))
+    assert told.level is Level.OK
+    assert told.found == "Nothing fails or ends badly in 1 unit; lint tells 2 effects of speculation."
+    assert told.fix == "specconsole lint root@gpu-1 (on your machine)"
+    calm = check(readings, "lint", linted=linted(taste))
+    assert (calm.found, calm.fix) == ("Nothing fails or ends badly in 1 unit.", "")
+    grave, told = (one for one in judge(replace(readings, linted=linted(fails) + linted(choice))) if one.name == "lint")
+    assert (grave.level, told.level) == (Level.LIMITED, Level.OK)
+    assert "lint tells 1 effect of speculation" in told.found
     assert check(readings, "lint", linted=Unread("no bus")).level is Level.UNKNOWN
 
 

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,9 +38,12 @@ async def test_a_command_gets_the_facts_and_its_own_words(tmp_path: Path) -> Non
 
 async def test_each_end_has_its_own_command(tmp_path: Path) -> None:
     ready, failed = tmp_path / "ready", tmp_path / "failed"
-    both = Hooks(("touch", str(ready)), ("touch", str(failed)))
-    assert await fire(both, FAILED, HERE) == []
-    assert (ready.exists(), failed.exists()) == (False, True)
+    stuck = tmp_path / "stuck"
+    each = Hooks(("touch", str(ready)), ("touch", str(failed)), ("touch", str(stuck)))
+    assert await fire(each, FAILED, HERE) == []
+    assert (ready.exists(), failed.exists(), stuck.exists()) == (False, True, False)
+    assert await fire(each, replace(READY, outcome="stuck"), HERE) == []
+    assert (ready.exists(), stuck.exists()) == (False, True)
 
 
 async def test_a_command_that_fails_is_told_in_one_clean_sentence() -> None:

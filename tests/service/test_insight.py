@@ -6,6 +6,8 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import cast
 
+import pytest
+
 from specconsole.clock import SystemClock
 from specconsole.gpu.sample import Gpu, GpuProcess
 from specconsole.history.entry import Load
@@ -90,9 +92,65 @@ def test_they_may_even_come_when_the_next_start_has_begun() -> None:
     assert list(teller.news()) == []
 
 
+def looped(restarts: int, *, seen: bool) -> Standing:
+    """The start after so many restarts; `seen`: the one before it was seen to fail."""
+    follower, _ = following()
+    if seen:
+        follower.records([error(OOM)])
+        follower.units((in_state(ended()),))
+    again = in_state(replace(LOADING, invocation="two", restarts=restarts))
+    follower.units((again,))
+    follower.units((again,))
+    assert follower.attempt
+    assert (follower.attempt.stage, follower.attempt.number) == (Stage.LOADING, restarts + 1)
+    return follower.standing(follower.attempt)
+
+
+def test_a_crash_loop_is_never_taken_for_a_healthy_start() -> None:
+    known = looped(1, seen=True).verdict
+    assert known
+    assert (known.judgement, known.signature, known.cause) == (Judgement.WATCH, "restarts", "oom")
+    assert known.sentence.startswith("the attempt before failed: ")
+    assert known.advice
+    assert known.evidence[0] == "systemd has started it anew 1 time"
+    assert known.evidence[1] == "now working: it moved a moment ago"
+
+
+def test_who_comes_into_a_crash_loop_is_told_of_it() -> None:
+    once, often = looped(1, seen=False).verdict, looped(32, seen=False).verdict
+    assert once
+    assert often
+    assert not once.alarming
+    assert (often.judgement, often.sentence) == (Judgement.WATCH, "systemd has started it anew 32 times")
+
+
+def test_a_start_by_hand_begins_anew() -> None:
+    verdict = looped(0, seen=True).verdict
+    assert verdict
+    assert not verdict.alarming
+
+
+def test_a_demo_waits_for_the_last_lines_by_the_viewers_clock() -> None:
+    base = FakeClock()
+    follower = Follower(cast(Host, Machine()), UNIT, ScaledClock(base, 60.0))
+    follower.units((UNIT,))
+    teller = Teller(follower)
+    assert [told.attempt.stage for told in teller.news()] == [Stage.LOADING]
+    follower.units((in_state(ended()),))
+    assert list(teller.news()) == []
+    base.time += LAST_WORDS_S / 2  # a minute of the demo's
+    follower.records([error(OOM)])
+    assert list(teller.news()) == []
+    base.time += LAST_WORDS_S / 2
+    told = list(teller.news())
+    assert [one.attempt.stage for one in told] == [Stage.FAILED]
+    assert told[0].diagnosis
+    assert told[0].diagnosis.name == "oom"
+
+
 def test_a_stop_on_request_is_no_failure() -> None:
     follower, _ = following()
-    follower.records([replace(error("Stopping"), message_id="de5b426a63be47a7b6ac3eaac82e2f6f"), error(OOM)])
+    follower.records([error("Stopping")._replace(message_id="de5b426a63be47a7b6ac3eaac82e2f6f"), error(OOM)])
     follower.units((in_state(ended(active="inactive", sub="dead", result="success")),))
     assert follower.attempt
     assert follower.insight.diagnosis is None
@@ -138,7 +196,7 @@ def test_the_past_of_a_log_is_no_evidence_of_a_hang() -> None:
     bar = "Loading safetensors checkpoint shards:  {0}% Completed | {0}/100 [00:00<00:00,  1.00it/s]"
     for done in range(3):
         follower.records(
-            [replace(error(bar.format(done)), at=clock.time - 4000 + done, kind=Kind.BAR, level=Level.INFO)]
+            [error(bar.format(done))._replace(at=clock.time - 4000 + done, kind=Kind.BAR, level=Level.INFO)]
         )
         assert [told.verdict for told in teller.news()] == [None]
     assert follower.attempt
@@ -153,7 +211,7 @@ def test_what_is_slow_is_told_by_what_is_usual_here() -> None:
     began = clock.now()
     for done in range(5):
         clock.time = began + 10 * done
-        follower.records([replace(error(bar.format(done)), at=follower.now(), kind=Kind.BAR, level=Level.INFO)])
+        follower.records([error(bar.format(done))._replace(at=follower.now(), kind=Kind.BAR, level=Level.INFO)])
     assert follower.attempt
     alone = follower.verdict(follower.attempt)
     assert alone
@@ -170,8 +228,9 @@ def test_what_is_slow_is_told_by_what_is_usual_here() -> None:
         assert known.judgement is Judgement.WORKING_SLOW
 
 
-async def test_the_simulated_start_that_dies_is_diagnosed_while_it_is_followed() -> None:
-    clock = ScaledClock(SystemClock(), 10.0)  # a failure waits 2 s for the log's last words: of this clock
+async def test_the_simulated_start_that_dies_is_diagnosed_while_it_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start, "LAST_WORDS_S", 0.2)  # of the viewer's clock, not of the demo's
+    clock = ScaledClock(SystemClock(), 10.0)
     host = SimulatedHost(clock=clock, begin=story.loading("dense-dies"))
     await host.open()
     said: list[Standing] = []

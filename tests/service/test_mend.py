@@ -30,7 +30,7 @@ async def planned(host: FakeHost, *findings: Finding, there: str | None = None) 
 
 async def test_remedies_become_one_drop_in_of_ours() -> None:
     plan = await planned(FakeHost(), KILL, LIMIT, TASTE)
-    assert (plan.path, plan.blockers) == (PATH, ())
+    assert (plan.path, plan.blockers, plan.left) == (PATH, (), (TASTE,))
     assert plan.text.splitlines()[2:] == [
         "[Unit]",
         "StartLimitIntervalSec=21600",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
 
 from specconsole.errors import NotRunning
 from specconsole.host.base import Endpoint
+from specconsole.host.carried import Carried
 from specconsole.service import prepare, systemd
 from specconsole.service.finding import Finding
 from specconsole.service.plan import Choices, Holder, Plan, Sides, lines, reboot, sides, utilization
@@ -104,13 +106,29 @@ def test_what_a_plan_says() -> None:
     )
     said = dict(lines(made))
     assert "serving 3 requests" in said["stop"]
-    assert "1:28:00 to 1:34:00 (2 earlier loads)" in said["watch"]
-    assert "gives up after 4:42:00" in said["watch"]
+    assert "nothing is served for about 1 h 34 (1 h 28 to 1 h 34 by 2 earlier loads)" in said["watch"]
+    assert "gives up after 4 h 42" in said["watch"]
     assert "return to base.service (no earlier load is known)" in said["on failure"]
     assert "its server is dead" in said["GPU"]
     assert "speculation on" in said["prove"]
     assert "/var/lib/specconsole/swaps.jsonl" in said["commit"]
     assert "not known" in dict(lines(plan()))["stop"]
+
+
+def test_a_plan_says_for_how_long_nothing_is_served_and_never_like_a_clock() -> None:
+    quick = dict(lines(plan(loads_s=(883.0, 885.0))))["watch"]
+    assert "nothing is served for about 15 min (14 min 43 s to 14 min 45 s by 2 earlier loads)" in quick
+    assert "for about 43 s (43 s by 1 earlier load)" in dict(lines(plan(loads_s=(43.0,))))["watch"]
+    unknown = dict(lines(plan()))["watch"]
+    assert "nothing is served until it answers; how long that takes is not known (no earlier load is known)" in unknown
+    assert not re.search(r"\d:\d\d", quick + unknown)
+
+
+def test_a_plan_to_stop_says_what_serves_then() -> None:
+    alone = plan(target=BASE, action="stop", units=(BASE, NGRAM))
+    assert dict(lines(alone))["then"] == "nothing serves in place of base.service until a unit is started"
+    beside = plan(target=BASE, action="stop", units=(BASE, replace(NGRAM, state=BASE.state)))
+    assert dict(lines(beside))["then"] == "ngram.service goes on"
 
 
 def test_what_a_reboot_would_start() -> None:
@@ -157,6 +175,21 @@ def test_why_it_cannot_be_done_now() -> None:
     assert "no room for the record" in why(seen=Look(record_free=100))
     host.read_only = True
     assert "reading only" in why()
+
+
+def test_a_benchmark_of_a_unit_that_would_be_stopped_stands_in_the_way() -> None:
+    chosen, host = sides((BASE, NGRAM), NGRAM, "swap"), FakeHost()
+    run = Carried("b1", BASE.key, total=30, running=True)
+    (said,) = prepare.measured(host, run, chosen)
+    assert f"a benchmark runs of {BASE.key}, 30 requests (b1)" in said
+    assert f"specconsole bench {host.name} --cancel" in said
+    assert prepare.beside(run, chosen) == ()
+    assert prepare.measured(host, replace(run, unit=""), chosen), "of which unit is not told: it may be this one"
+    other = replace(run, unit="vllm-other.service")
+    assert (prepare.measured(host, other, chosen), len(prepare.beside(other, chosen))) == ((), 1)
+    assert prepare.measured(host, None, chosen) == prepare.beside(None, chosen) == ()
+    start = sides((replace(BASE, state=NGRAM.state), NGRAM), NGRAM, "start")
+    assert prepare.measured(host, run, start) == (), "a start stops nothing"
 
 
 def test_settings_that_end_badly_are_said() -> None:

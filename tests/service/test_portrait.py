@@ -17,7 +17,7 @@ def loaded(tmp_path: Path, text: str) -> profile.Profile:
 
 
 def test_odd_names_become_good_tables(tmp_path: Path) -> None:
-    odd = made("vllm@ä \x1b[31m.service")
+    odd = made("vllm@a-\\x2d:b.service")
     odd = replace(odd, label='a "b" ü', serving=replace(odd.serving, model='/m/x"\n[units.z]', unknown=("port", "speculation"), speculation=None))  # fmt: skip
     same = replace(made("two.service", manager="user:al"), label="a-b")
     found = loaded(tmp_path, portrait.toml("root@h:22", "gpu-9", [odd, same], "f.toml", [3600.0, 5400.0]))

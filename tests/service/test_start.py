@@ -26,6 +26,8 @@ UNIT = Unit("a.service", "system", "", "/x", (), Serving((), "serve", "m", ("m",
 
 
 class Clock:
+    speed = 1.0
+
     def now(self) -> float:
         return 5000.0
 
@@ -95,6 +97,25 @@ async def test_a_failed_generation_is_said_and_tried_again(follower: Follower, m
     assert follower.unproven
     await follower.prove()
     assert (follower.attempt.stage, follower.attempt.note) == (Stage.READY, "")
+
+
+@pytest.mark.parametrize("calls", [1, 2])
+async def test_what_one_start_has_proven_is_not_the_next_ones(
+    follower: Follower, monkeypatch: pytest.MonkeyPatch, calls: int
+) -> None:
+    follower.engine(seen(Health.ANSWERING))
+    again = replace(UNIT, state=replace(STATE, invocation="two", mono=1010.0, started_mono=1009.0))
+
+    async def restarted_meanwhile(*_: object) -> Proof:
+        for _call in range(calls):
+            follower.units((again,))
+        return Proof(True, tokens=1)
+
+    monkeypatch.setattr(health, "prove", restarted_meanwhile)
+    await follower.prove()
+    assert follower.attempt
+    known = (follower.attempt.invocation, follower.attempt.stage)
+    assert known == [("one", Stage.FAILED), ("two", Stage.LOADING)][calls - 1]
 
 
 async def test_without_a_key_the_watch_ends_at_answering(follower: Follower, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests.structure import doc_text
 from tests.structure.doc_text import FILES, ROOT
 
-from specconsole import profile, toml
+from specconsole import cli, profile, toml
 from specconsole.experiment import plan
 from specconsole.verb.grammar import VERBS
 
@@ -86,6 +86,27 @@ def test_every_option_is_there(path: Path) -> None:
         if found := re.fullmatch(r"(--[a-z][\w-]+)(?:[ =].*)?", span):
             ours = any(found[1] in options(verb) for verb in VERBS) or found[1] == "--version"
             assert ours or f"{found[1]}" in source(), f"{span} is no option of ours, nor of those that we speak of"
+
+
+def typed(line: str) -> Iterable[list[str]]:
+    """What a user would type of a line of code, behind `specconsole`; a verb alone only names the verb."""
+    for part in re.split(r" && | \| |; |[$<]\(|\)", line.partition(" # ")[0].partition("   ")[0]):
+        words = [word.strip("[]") for word in _words(part)]
+        given = words[words.index("specconsole") + 1 :] if "specconsole" in words else []
+        if len(given) > 1:
+            yield ["status" if word == "VERB" else word for word in given]
+
+
+@each_file
+def test_every_command_can_be_typed_as_it_stands(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for line in doc_text.code(path):
+        for words in typed(line):
+            if "--help" in words:
+                with pytest.raises(SystemExit, match=r"^0$"):
+                    cli.parse(words)
+                assert f"specconsole {words[0]}" in capsys.readouterr().out
+            else:
+                cli.parse(words)
 
 
 # -- keys --

@@ -20,11 +20,15 @@ def names(folder: str = "") -> list[str]:
     return [name.removesuffix(".__init__") for name in dotted if not name.endswith("__main__")]
 
 
-def loaded_by(*modules: str) -> set[str]:
+def modules_of(*modules: str) -> set[str]:
     code = f"import sys; sys.path.insert(0, {str(ROOT / 'console')!r})\n"
     code += "".join(f"import {name}\n" for name in modules) + "print(*sys.modules)"
     done = subprocess.run([sys.executable, "-I", "-c", code], check=True, capture_output=True, text=True)
-    return {name.split(".")[0] for name in done.stdout.split()}
+    return set(done.stdout.split())
+
+
+def loaded_by(*modules: str) -> set[str]:
+    return {name.split(".")[0] for name in modules_of(*modules)}
 
 
 def imports_of(path: Path) -> set[str]:
@@ -48,6 +52,18 @@ def test_the_domain_never_loads_the_screen_library() -> None:
 
 def test_verbs_load_the_screen_library_only_when_they_run() -> None:
     assert not loaded_by(*names("verb")) & {"textual", "rich", "asyncssh"}
+
+
+def test_a_host_is_asked_before_the_screen_is_loaded() -> None:
+    assert not loaded_by("specconsole.verb.connect", "specconsole.ui.prompting") & {"textual", "rich"}
+
+
+def test_the_first_paint_waits_for_no_other_screen() -> None:
+    loaded = modules_of("specconsole.ui.run", "specconsole.ui.screens.dashboard")
+    later = ("specconsole.bench", "specconsole.experiment", "specconsole.explain", "specconsole.service.start", "httpx")
+    assert not {
+        name for name in loaded if name.startswith((*later, "specconsole.service.swap", "specconsole.logs.peel"))
+    }
 
 
 @pytest.mark.parametrize(

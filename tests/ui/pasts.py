@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from specconsole.bench.run import BenchRun
-from specconsole.history.entry import Load, Swap
+from specconsole.history.entry import Experiment, Load, Swap
 from tests.bench.test_compare import base, spec
 from tests.ui.scene import BASE, NGRAM
 
@@ -41,3 +41,13 @@ SWAPS = (
          ({"name": "stop", "state": "done", "began": AT + 2900.0, "ended": AT + 2930.0}, {"name": "watch", "state": "done"})),
     Swap(HOST, "s2", NGRAM, "swap", AT - 9100.0, BASE, AT - 8000.0, "rolled_back", "watch", "it failed"),
 )  # fmt: skip
+NIGHT = Experiment(
+    HOST, "e1", BASE, "does-it-pay", AT - 600.0, AT + 11400.0, "finished", "", "ngram", (BASE, NGRAM),
+    ({"arm": "ngram k=5", "unit": NGRAM, "said": "pays, 20.1 % less time per token", "ratio": 0.799},),
+    (f"{NGRAM} (ngram k=5): Speculation pays (20.1 % less time per token (0.799x); 95 %: 0.760 to 0.840).", "It ended on ngram: as planned."),
+    tuple({"arm": arm, "state": "done", "why": "", "began": AT + began, "ended": AT + began + 900.0,
+           "runs": [{"unit": unit, "invocation": start * 32, "number": 0}]}
+          for arm, unit, start, began in (("baseline", BASE, "a", -600.0), ("ngram", NGRAM, "b", 3000.0), ("ngram", NGRAM, "c", 6600.0), ("baseline", BASE, "d", 10200.0))),
+    'order = "A-B-B-A"\nend = "winner"\n\n[arms.baseline]\nunit = "vllm-kimi-k25"\n\n[arms.ngram]\nk = 5\nspeculative = { method = "ngram" }\n',
+)  # fmt: skip
+"""The experiment that made the runs of `arms`."""

@@ -10,7 +10,7 @@ from specconsole.bench.arms import best_k, sort
 from specconsole.bench.measure import entry
 from specconsole.bench.run import BenchRun
 from specconsole.errors import SpecConsoleError
-from specconsole.history.entry import Load, Run, Swap
+from specconsole.history.entry import Experiment, Load, Run, Swap
 from specconsole.ui.history_feed import Compared, Remembered
 
 
@@ -23,7 +23,13 @@ class PlayedHistory:
         self.asked: list[tuple[str, object]] = []
         self.trouble: SpecConsoleError | None = None
 
-    def remember(self, *runs: BenchRun, loads: tuple[Load, ...] = (), swaps: tuple[Swap, ...] = ()) -> None:
+    def remember(
+        self,
+        *runs: BenchRun,
+        loads: tuple[Load, ...] = (),
+        swaps: tuple[Swap, ...] = (),
+        experiments: tuple[Experiment, ...] = (),
+    ) -> None:
         """Keep runs as the history does, with ids from 1."""
         for run in runs:
             self.runs[len(self.runs) + 1] = run
@@ -33,6 +39,10 @@ class PlayedHistory:
             (*self.known.loads, *numbered),
             (*self.known.swaps, *(replace(swap, id=place) for place, swap in enumerate(swaps, 1))),
             tuple(sorted(short, key=lambda run: -run.started)),
+            (
+                *self.known.experiments,
+                *(replace(one, id=place) for place, one in enumerate(experiments, 1)),
+            ),
         )
 
     async def lists(self) -> Remembered:

@@ -24,8 +24,6 @@ from specconsole.host.base import Endpoint, Link
 from specconsole.host.carried import Carried
 from specconsole.load.timeline import LoadTimeline
 from specconsole.logs.record import Kind, Level, LogRecord
-from specconsole.service.derive import Derivation
-from specconsole.service.derive_write import Written
 from specconsole.service.plan import Plan
 from specconsole.service.start import Follower
 from specconsole.service.swap import Known, SwapView
@@ -35,6 +33,7 @@ from specconsole.ui.swap_feed import Prepared
 from tests.fakes import FakeClock, FakeHost
 from tests.ui.played_experiments import PlayedExperiments
 from tests.ui.played_history import PlayedHistory
+from tests.ui.played_units import PlayedDerives, PlayedLints
 
 GIB = 1024**3
 NGRAM = "vllm-kimi-k25-ngram.service"
@@ -212,35 +211,10 @@ class PlayedSwaps:
         return self.record
 
 
-class PlayedDerives:
-    """Derived units as a test plays them: `plans`, and what was asked for."""
-
-    def __init__(self) -> None:
-        self.plans: list[Derivation | SpecConsoleError] = []
-        self.offers: list[tuple[str, str]] = [("ngram", "method ngram"), ("eagle3", "method eagle3, model /models/e")]
-        self.labels: dict[str, str] = {}
-        self.asked: list[tuple[str, ...]] = []
-
-    async def variants(self, baseline: Unit) -> list[tuple[str, str]]:
-        return self.offers
-
-    def named(self, unit: Unit) -> str | None:
-        return self.labels.get(unit.name)
-
-    async def plan(self, baseline: Unit, variant: str) -> Derivation:
-        self.asked.append(("plan", baseline.key, variant))
-        plan = self.plans.pop(0)
-        if isinstance(plan, SpecConsoleError):
-            raise plan
-        return plan
-
-    async def write(self, plan: Derivation) -> Written:
-        self.asked.append(("write", plan.name))
-        return Written(plan.path, "0644")
-
-
 class PlayedFeeds:
     """Feeds that yield what a test puts in; an exception put in is raised by the source."""
+
+    collected_at: float | None = None
 
     def __init__(self, host: FakeHost) -> None:
         self.host = host
@@ -253,11 +227,13 @@ class PlayedFeeds:
         self.remembered: list[LoadTimeline] = []
         self.swaps = PlayedSwaps(self)
         self.derives = PlayedDerives()
+        self.lints = PlayedLints()
         self.experiments = PlayedExperiments(self._play)
         self.past = PlayedHistory()
         self.lies: Carried | None = None
         """A benchmark that the host carries."""
         self.joined = ""
+        self.takes: tuple[int, tuple[float, float] | None] = (12, (60.0, 150.0))
 
     def put(self, name: str, item: Any) -> None:
         self.queues.setdefault(name, asyncio.Queue()).put_nowait(item)
@@ -285,6 +261,9 @@ class PlayedFeeds:
 
     def log(self, unit: Unit) -> AsyncGenerator[list[LogRecord], None]:
         return self._play("log" if unit.name == NGRAM else f"log {unit.name}")
+
+    async def bench_takes(self, unit: Unit) -> tuple[int, tuple[float, float] | None]:
+        return self.takes
 
     async def carried(self) -> Carried | None:
         return self.lies
@@ -324,6 +303,7 @@ class Scene:
         self.host = FakeHost(read_only=options.pop("read_only", False))
         self.clock: FakeClock = self.host.clock
         self.feeds = PlayedFeeds(self.host)
+        self.feeds.collected_at = options.pop("collected_at", None)
         self.app = SpecConsole(self.host, self.feeds, clock=self.clock, state=state, zone=timezone.utc, **options)
 
     def fill(self, *, gpus: int = 8, samples: int = 30, changed: dict[int, Gpu] | None = None) -> Scene:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from specconsole.host.base import LinkKind
-from specconsole.service.doctor import Check, Level
+from specconsole.service.check import Check, Level
 from specconsole.ui import commands
 from specconsole.ui.ascii import glyph, plain
 from specconsole.ui.command import Place
@@ -71,7 +71,7 @@ async def test_the_dashboard(size: tuple[int, int]) -> None:
             await scene.press(pilot, "tab")
             if pane % 2:
                 await scene.press(pilot, "question_mark")
-                await appears(scene, pilot, "The pane in focus")
+                await appears(scene, pilot, "Keys: ")
                 assert_plain(scene)
                 await scene.press(pilot, "escape")
         scene.app.tell(WILD, "error")

@@ -21,7 +21,7 @@ from specconsole.ui.screens.history import HistoryScreen
 from tests.bench.test_arms import streams
 from tests.bench.test_compare import base, spec, starts
 from tests.bench.test_energy import WHOLE, measured
-from tests.ui.pasts import LOADS, SWAPS, arms
+from tests.ui.pasts import LOADS, NIGHT, SWAPS, arms
 from tests.ui.scene import Scene, appears, shown
 from tests.ui.test_snapshots import SIZE_NAMES, SIZES
 from tests.ui.test_snapshots import compare as picture
@@ -29,7 +29,7 @@ from tests.ui.test_snapshots import compare as picture
 
 def remembering(make: Callable[..., Scene], **options: Any) -> Scene:
     scene = make(**options).fill()
-    scene.feeds.past.remember(*arms(), loads=LOADS, swaps=SWAPS)
+    scene.feeds.past.remember(*arms(), loads=LOADS, swaps=SWAPS, experiments=(NIGHT,))
     return scene
 
 
@@ -140,10 +140,12 @@ async def test_marked_runs_take_their_place_until_the_marks_are_forgotten(make_s
         assert isinstance(scene.app.screen, HistoryScreen)
         await appears(scene, pilot, "runs of gpu-1", "4 entries")
         await scene.press(pilot, "c")
-        assert isinstance(scene.app.screen, HistoryScreen), "nothing is marked"
+        await appears(scene, pilot, "Compare #4 with", "all 3, taken together by arm")
+        await scene.press(pilot, "escape")
+        assert isinstance(scene.app.screen, HistoryScreen), "nothing was chosen"
         await scene.press(pilot, "space", "space", "c")
         assert isinstance(scene.app.screen, CompareScreen)
-        await appears(scene, pilot, "One start each: speculation is faster")
+        await appears(scene, pilot, "One start each: speculation took")
         assert scene.app.picked == (4, 3)
         assert ("compare", (4, 3)) in scene.feeds.past.asked
         await scene.press(pilot, "a")

@@ -10,7 +10,7 @@ from textual.geometry import Region
 
 from specconsole.host.base import LinkKind
 from specconsole.ui import theme
-from specconsole.ui.colourless import ratio
+from specconsole.ui.contrast import ratio
 from specconsole.ui.screens.choose import ChooseScreen
 from specconsole.ui.screens.confirm import ConfirmScreen
 from tests.ui.scene import Scene, appears, gpu
@@ -61,7 +61,7 @@ async def test_all_text_is_legible(name: str) -> None:
         assert faint(scene) == []
         for keys, wanted in (
             (("slash", *"through"), "51"),
-            (("enter", "question_mark"), "The pane in focus"),
+            (("enter", "question_mark"), "Keys: "),
             (("escape", "enter"), "this session"),
             (("escape", "colon"), "Leave the console"),
         ):

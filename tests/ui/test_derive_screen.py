@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from specconsole.errors import NotRunning
+from specconsole.errors import NotPermitted, NotRunning
 from specconsole.service.checkpoint import Checkpoint
 from specconsole.service.derive import Derivation, Variant
+from specconsole.service.derive_write import Removal
+from specconsole.service.derived import Mark
 from specconsole.service.drafter import Offer
 from specconsole.service.finding import Finding
 from specconsole.service.unit import Role
@@ -114,6 +116,51 @@ async def test_a_variant_of_the_profile_is_derived_at_once(ready: Scene) -> None
         assert ready.feeds.derives.asked == [("plan", BASE, "eagle3")]
 
 
+MARK = Mark(BASE, "ngram", {"method": "ngram"}, "0" * 64, intact=True)
+REMOVAL = Removal(
+    units()[0],
+    f"/etc/systemd/system/{NGRAM}",
+    MARK,
+    "0" * 64,
+    diff=("--- a", "+++ (none)", "@@", "-[Service]", "-A=***"),
+)
+
+
+async def test_a_derived_unit_is_shown_and_taken_away_after_a_y(ready: Scene) -> None:
+    ready.feeds.derives.removals = [REMOVAL]
+    async with ready.app.run_test(size=(100, 30), notifications=True) as pilot:
+        await ready.settle(pilot)
+        await ready.press(pilot, "U")
+        await appears(
+            ready, pilot, f"take {NGRAM} away on", REMOVAL.path, f"derived it from {BASE}", "-A=***", "y does it"
+        )
+        assert ready.feeds.derives.asked == [("removal", NGRAM)]
+        await ready.press(pilot, "y")
+        await appears(ready, pilot, f"Removed {REMOVAL.path}.")
+        assert ready.feeds.derives.asked[-1] == ("remove", REMOVAL.path)
+
+
+@pytest.mark.parametrize(("key", "blocked"), [("enter", False), ("escape", False), ("n", False), ("y", True)])
+async def test_nothing_is_taken_away_without_a_y_or_against_a_reason(key: str, blocked: bool, ready: Scene) -> None:
+    why = ("it is active: stop it first",) if blocked else ()
+    ready.feeds.derives.removals = [replace(REMOVAL, blockers=why)]
+    async with ready.app.run_test(size=(80, 24)) as pilot:
+        await ready.settle(pilot)
+        await ready.press(pilot, "tab", "enter", "U")
+        await appears(ready, pilot, "It cannot be done now" if blocked else "y does it", *why)
+        await ready.press(pilot, key)
+        await ready.settle(pilot)
+        assert ready.feeds.derives.asked == [("removal", NGRAM)]
+
+
+async def test_what_somebody_else_wrote_is_not_taken_away(ready: Scene) -> None:
+    ready.feeds.derives.removals = [NotPermitted("specconsole did not write it, so it does not remove it.")]
+    async with ready.app.run_test(size=(100, 30), notifications=True) as pilot:
+        await ready.settle(pilot)
+        await ready.press(pilot, "U")
+        await appears(ready, pilot, "specconsole did not write it")
+
+
 async def test_why_it_cannot_be_planned_is_said(ready: Scene) -> None:
     ready.feeds.derives.plans = [NotRunning("There is no such unit.")]
     async with ready.app.run_test(size=(100, 30), notifications=True) as pilot:
@@ -195,7 +242,6 @@ def test_pictures(what: str, size: tuple[int, int], ready: Scene, snap_compare: 
     async def play(pilot: Any) -> None:
         await derive(ready, pilot, "enter")
         await appears(ready, pilot, f"derive {NEW}")
-        ready.app.clear_notifications()
         await still(ready, pilot)
 
     assert snap_compare(ready.app, terminal_size=size, run_before=play)

@@ -7,6 +7,8 @@ import stat
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
+import pytest
+
 from specconsole.errors import CommandFailed, LinkRefused
 from specconsole.ui.fault import FaultLog
 from specconsole.ui.feeding import RETRY_S, Source, follow
@@ -102,3 +104,13 @@ def test_the_log_rotates(tmp_path: Path) -> None:
     files = sorted(file.name for file in tmp_path.iterdir())
     assert files == ["specconsole.log", "specconsole.log.1", "specconsole.log.2"]
     assert all(stat.S_IMODE(file.stat().st_mode) == 0o600 for file in tmp_path.iterdir())
+
+
+def test_a_fault_that_cannot_be_written_down_is_told_all_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = FaultLog(tmp_path)
+    (tmp_path / "specconsole.log").symlink_to("/dev/full")
+    assert log.write("It failed", ValueError("x")) == "It failed: ValueError: x."
+    log.close()
+    assert capsys.readouterr().err == "", "what logging prints would stand on the screen"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from dataclasses import replace
@@ -12,18 +13,21 @@ import pytest
 
 from specconsole.engine.key import ApiKey
 from specconsole.errors import LinkLost
+from specconsole.gpu import follow
 from specconsole.history.memory import Memory
 from specconsole.host.base import Endpoint
 from specconsole.logs import journal
-from specconsole.logs.journal import Begin
+from specconsole.logs.journal import SLICE, Begin
 from specconsole.logs.record import Kind, LogRecord
 from specconsole.remote.swap_record import Story, fold
 from specconsole.service import secret, swap
+from specconsole.service import watch as units
 from specconsole.service.swap import Known, SwapView
 from specconsole.service.unit import Unit
 from specconsole.ui.feeds import PAST_LINES, HostFeeds
 from specconsole.ui.swap_feed import HostSwaps
 from tests.fakes import FakeHost
+from tests.logs.journald import UNIT, JournalHost
 from tests.ui.scene import BASE, engine, record, unit
 
 PLAN = {"action": "swap", "target": {"key": BASE}}
@@ -66,6 +70,50 @@ async def test_a_log_opened_again_goes_on_where_it_was(feeds: HostFeeds, monkeyp
     assert await read(feeds, unit()) == lines[:3]
     assert await read(feeds, unit()) == lines[3:], "the record at the cursor came before"
     assert played.begins == [Begin(lines=PAST_LINES), Begin(cursor="c2")]
+
+
+async def test_the_host_is_asked_before_the_screen_stands(feeds: HostFeeds, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    def source(name: str, *items: Any) -> Any:
+        async def play(*_: Any, **__: Any) -> AsyncGenerator[Any, None]:
+            opened.append(name)
+            for item in items:
+                yield item
+
+        return play
+
+    monkeypatch.setattr(units, "watch", source("units", (unit(),), ()))
+    monkeypatch.setattr(follow, "follow", source("fleets", 1, 2))
+    await feeds.begin(0.5)
+    await asyncio.sleep(0)
+    assert opened == ["fleets", "units"]
+    assert [found async for found in feeds.units()] == [(unit(),), ()]
+    seen: list[Any] = [fleet async for fleet in feeds.fleets()]
+    assert seen == [1, 2]
+    assert opened == ["fleets", "units"], "what was begun is followed, not asked for once more"
+    assert [found async for found in feeds.units()] == [(unit(),), ()]
+    await feeds.begin(0.5)
+    await feeds.close()
+
+
+async def test_a_flood_that_is_left_amid_a_batch_goes_on_there() -> None:
+    host = JournalHost()
+    for i in range(300):
+        host.journal.add(f"line {i}")
+    feeds, found = HostFeeds(host, host.clock, None, {}), list[LogRecord]()
+
+    async def take(until: int) -> None:
+        async with aclosing(feeds.log(unit(UNIT))) as batches:
+            async for batch in batches:
+                found.extend(batch)
+                if len(found) >= until and (me := asyncio.current_task()):
+                    me.cancel()
+
+    for until in (1, 2 * SLICE, 300):
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.create_task(take(until))
+    assert [record.text for record in found] == [f"line {i}" for i in range(300)], "none is lost, none comes twice"
 
 
 async def test_logs_of_units_are_apart(feeds: HostFeeds, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,3 +192,16 @@ async def test_swaps_are_remembered_at_their_end_and_from_the_hosts_record(
         ("s1", BASE, "committed"),
         ("s0", BASE, "committed"),
     ]
+
+
+async def test_what_could_not_be_taken_of_a_log_is_asked_for_again(
+    feeds: HostFeeds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [record(i, f"line {i}", cursor=f"c{i}") for i in range(4)]
+    played = Journal([lines[:2], lines[2:]], [lines[1:]])
+    monkeypatch.setattr(journal, "follow", played.follow)
+    async with aclosing(feeds.log(unit())) as batches:
+        assert await anext(batches) == lines[:2]
+        assert await anext(batches) == lines[2:]  # and here it is left, as by a disk that is full
+    assert await read(feeds, unit()) == lines[2:]
+    assert played.begins == [Begin(lines=PAST_LINES), Begin(cursor="c1")]

@@ -47,3 +47,10 @@ def test_a_source_that_failed_makes_its_data_stale() -> None:
 def test_what_comes_on_change_held_until_the_link_broke() -> None:
     feeds = {"units": Feed(20.0), "gpus": Feed(80.0, 1.0), "log": Feed()}
     assert held_until(feeds, 90.0) == {"units": Feed(90.0), "gpus": Feed(80.0, 1.0), "log": Feed()}
+
+
+def test_what_is_late_in_a_demo_is_so_by_the_viewers_clock() -> None:
+    feed = Feed(1000.0, 3.0, pace=60.0)
+    assert plain(label(judge(feed, UP, 1060.0))) == "1 s"
+    assert not judge(feed, UP, 1170.0).stale
+    assert judge(feed, UP, 1190.0).stale

@@ -13,6 +13,7 @@ import pytest
 from textual.screen import ModalScreen, Screen
 
 from specconsole.host.prompts import Question
+from specconsole.service.plan import lines
 from specconsole.ui import words
 from specconsole.ui.row import plain
 from specconsole.ui.screens.choose import ChooseScreen
@@ -103,3 +104,20 @@ async def test_every_figure_is_explained(scene: Scene, tabs: int) -> None:
         told = " ".join(part for entry in words.PANES[pane.NAME] for part in entry)
         names = {"ngram", "baseline", "RTX", "PRO", pane.NAME, "live", "min", "kW", "ms"}
         assert {word for word in labels(pane) if word not in told} - names == set()
+
+
+async def test_the_keys_of_the_pane_in_focus_come_first(scene: Scene) -> None:
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await appears(scene, pilot, "following")
+        await scene.press(pilot, "tab")
+        pane = scene.app.focused
+        assert isinstance(pane, Pane)
+        shown = HelpScreen.about(scene.app.screen).text(100).plain
+    headings = [line for line in shown.splitlines() if line and not line.startswith(" ")]
+    assert headings[:3] == ["Keys: units", "The pane in focus: units", "Keys: dashboard"]
+    assert headings[-2:] == ["Header", "This help"]
+
+
+def test_the_rows_of_a_plan_have_the_same_names_in_its_help() -> None:
+    rows = dict(lines(plan()))
+    assert {"on failure", "watch"} <= {name for name, *_ in words.PANES["plan"]} & set(rows)

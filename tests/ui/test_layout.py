@@ -42,9 +42,10 @@ def test_form_of_the_tiles(count: int, width: int, height: int, form: Tiles) -> 
     assert tiles(count, width, height) == form
 
 
+@pytest.mark.parametrize("load", [0, 5])
 @pytest.mark.parametrize("gpus", [1, 2, 8, 16])
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (120, 40), (200, 50)])
-def test_all_gpus_are_in_view_at_the_three_sizes(width: int, height: int, gpus: int) -> None:
-    share = plan(width, height - 2, 2, gpus)
+def test_all_gpus_are_in_view_at_the_three_sizes(width: int, height: int, gpus: int, load: int) -> None:
+    share = plan(width, height - 2, 2, gpus, load=load)
     across = width if share.stacked else width - share.units_width - GAP
     assert tiles(gpus, across - 1, share.gpus_height - 1).height <= share.gpus_height - 1

@@ -122,6 +122,62 @@ def test_never_more_rows_than_there_are_and_the_phases_first(rows: int) -> None:
     assert "weights 9/16" in plain(shown[0])
 
 
+def test_on_two_rows_an_alarm_says_what_is_wrong_before_what_it_rests_on() -> None:
+    stuck = Verdict(Judgement.STUCK, "the GPUs seem busy at idle power: a collective spins and nothing comes",
+                    ("8 GPUs 100 % busy at 140 W",) * 5, advice="Start it with NCCL_P2P_DISABLE=1", stalled_s=660.0)  # fmt: skip
+    first, second = (plain(row) for row in load_rows(loading(84.0, verdict=stuck), 79, 2))
+    assert first == "  STUCK in weights, nothing moves for 11:00: the GPUs seem busy at idle power:"
+    assert second.startswith("  a collective spins and nothing comes; do: Start it with NCCL_P2P")
+    assert second.endswith(" Enter: all")
+    assert max(len(first), len(second)) <= 79
+
+
+SLOW = Verdict(
+    Judgement.WORKING_SLOW, "pages of the checkpoint are fetched one by one through a mapping of a slow file system",
+    ("8 GPUs 0 % busy at 82 to 85 of 600 W", "GPU memory 584.9 GiB", "PCIe 103.9 MB/s", "8 of 10 processes in state D",
+     "the last new line came 2:35 ago", "27 of 64 shards, 79.3 s each"),
+    advice="Copy the checkpoint to a local disk, or read it with --safetensors-load-strategy eager", missing=("bytes read",),
+)  # fmt: skip
+
+
+def test_on_two_rows_a_slow_load_says_where_it_is_and_what_to_do() -> None:
+    first, second = (plain(row) for row in load_rows(loading(84.0, verdict=SLOW), 79, 2))
+    assert first.startswith("  WORKING SLOW in weights 9/16: pages of the checkpoint are fetched one by one")
+    assert "do: Copy the checkpoint" in second
+    assert second.endswith(" Enter: all")
+
+
+@pytest.mark.parametrize("cells", [100, 120, 140])
+def test_on_five_rows_what_presses_shows_its_evidence_whole(cells: int) -> None:
+    said = [plain(row) for row in load_rows(loading(84.0, verdict=SLOW), cells, 5)]
+    assert "weights 9/16" in said[0]
+    assert said[1].startswith("  WORKING SLOW  pages of the checkpoint")
+    shown = " ".join(line.strip() for line in said)
+    assert "; ".join(SLOW.evidence) in shown
+    assert "do: Copy the checkpoint to a local disk" in shown
+    assert max(map(len, said)) <= cells
+
+
+def test_what_is_told_of_a_load_that_gets_on_begins_with_how_far_it_is() -> None:
+    long = replace(WORKING, evidence=SLOW.evidence)
+    said = [plain(row) for row in load_rows(loading(84.0, verdict=long), 100, 3)]
+    assert "weights   ━━━" in said[1]
+    assert said[2].startswith("  WORKING  weights are being read  8 GPUs 0 % busy")
+    assert said[2].endswith("…")
+    whole = [plain(row) for row in load_rows(loading(84.0, verdict=long), 100, 5)]
+    assert whole[3].startswith("  8 GPUs 0 % busy")
+    assert whole[4].endswith("27 of 64 shards, 79.3 s each")
+
+
+@pytest.mark.parametrize("rows", range(1, 10))
+@pytest.mark.parametrize("cells", [40, 79, 119, 199])
+def test_whatever_the_room_no_row_is_too_long_and_none_too_many(rows: int, cells: int) -> None:
+    for verdict in (SLOW, WORKING, None, replace(SLOW, judgement=Judgement.STUCK, probe="py-spy dump " * 30)):
+        shown = load_rows(loading(84.0, verdict=verdict), cells, rows)
+        assert len(shown) <= rows
+        assert all(width(row) <= cells for row in shown)
+
+
 def test_other_loads_have_a_row_each() -> None:
     other = loading(165.0, unit=unit("vllm-b.service", "active", label="b"))
     shown = [plain(row) for row in load_rows(loading(84.0), 120, 4, (other,))]
@@ -136,6 +192,8 @@ def test_a_failure_is_named_with_what_to_do() -> None:
     assert lines[0] == "  ✖ ended 1:37 after its start in compile: it exited with an error (exited 1)"
     assert lines[1] == "  A Python package is missing: flashinfer is not installed"
     assert lines[2] == "  do: Start it without."
+    short = [plain(row) for row in load_rows(loading(97.0, attempt=ended, diagnosis=said), 80, 2)]
+    assert short == [lines[1], f"{lines[2]:<70}Enter: all"]
     assert "failed" in plain(summary_row(loading(97.0, attempt=ended), 80))
     undiagnosed = text(loading(97.0, attempt=ended)).splitlines()
     assert undiagnosed[1] == "  ModuleNotFoundError: No module named 'flashinfer'"

@@ -38,7 +38,7 @@ def started(at: float, active: str = "active", **changes: Any) -> Any:
 def log(name: str, begin: float, at: float, key: str = NGRAM) -> list[LogRecord]:
     """What a recorded start had printed by then."""
     lines = [(moment + begin, line) for moment, line in recording.load(name).lines if moment <= at]
-    return [replace(record, unit=key, seq=place) for place, record in enumerate(records(lines, INVOCATION), 1)]
+    return [record._replace(unit=key, seq=place) for place, record in enumerate(records(lines, INVOCATION), 1)]
 
 
 def sample(scene: Scene, step: int) -> Any:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from specconsole.logs import pattern as patterns
 from specconsole.logs import sweep as sweeps
 from specconsole.logs.buffer import Filter, LogBuffer
 from specconsole.logs.pattern import Pattern
@@ -132,8 +131,7 @@ def test_the_line_of_a_long_record_that_holds_it_is_shown(log: LogBuffer) -> Non
     assert any(line.part == 17 and line.chosen for line in win.lines())
 
 
-def test_what_is_wrong_is_said_in_a_word(log: LogBuffer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "SLICE_CPU_S", 0.02)
+def test_what_is_wrong_is_said_in_a_word(log: LogBuffer) -> None:
     log.append([record(0, "a" * 60 + "b")])
     win = window(log)
     said = {

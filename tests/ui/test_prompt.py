@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from specconsole.host.prompts import NoPrompter, Question
-from specconsole.ui.screens.prompt import PromptScreen, ScreenPrompter
+from specconsole.ui.prompting import ScreenPrompter
+from specconsole.ui.screens.prompt import PromptScreen
 from tests.ui.scene import Scene
 
 EVIL = "[/x] \x1b[2J password of ops@gpu-1"

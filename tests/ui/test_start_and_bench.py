@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from specconsole.bench.book import Progress
 from specconsole.bench.prompt import load
 from specconsole.bench.run import BenchRun, Identity
@@ -17,12 +19,13 @@ from specconsole.host.base import LinkKind
 from specconsole.host.carried import Carried
 from specconsole.load.timeline import Stage
 from specconsole.logs.record import Kind
+from specconsole.ui.experimenting import LOOK_S
 from specconsole.ui.screens.bench import BenchScreen
 from specconsole.ui.screens.confirm import ConfirmScreen
 from specconsole.ui.screens.dashboard import DashboardScreen
 from specconsole.ui.widgets.engine import EnginePane
 from specconsole.ui.widgets.load import LoadPane
-from tests.ui.scene import BASE, NGRAM, Scene, engine, record, unit, units
+from tests.ui.scene import BASE, NGRAM, Scene, appears, engine, record, unit, units
 from tests.ui.test_dashboard import start, text, title
 
 RUN = BenchRun(
@@ -31,6 +34,7 @@ RUN = BenchRun(
 )
 RESULT = Result(id="code/0", prompt="code", repeat=0, chunks=((20_000_000, 1), (29_000_000, 4), (38_000_000, 7)), status=200,
                 sent_at=1.0, prompt_tokens=100, completion_tokens=7, finish="length", text="[/x] done")  # fmt: skip
+RUNNING, ENDED = Carried("abc", unit="a.service", running=True), Carried("abc", unit="a.service", why="finished")
 
 
 def progress(run: BenchRun, done: int, **changes: Any) -> Progress:
@@ -147,23 +151,65 @@ async def test_b_measures_and_the_tables_fill_in(scene: Scene) -> None:
 
 async def test_a_run_that_the_host_carries_is_picked_up_on_connecting(make_scene: Callable[..., Scene]) -> None:
     scene = make_scene()
-    scene.feeds.lies = Carried("abc", unit="a.service", running=True)
+    scene.feeds.lies = RUNNING
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await start(scene, pilot)
         assert scene.feeds.joined == "abc"
         assert scene.app.measuring
         scene.feeds.put("bench", progress(replace(RUN, results=(RESULT,)), 1))
         await scene.press(pilot, "3")
-        assert "3.000" in text(scene)
+        await appears(scene, pilot, "3.000")
         await scene.press(pilot, "x")
         assert scene.feeds.cancels[0].is_set()
+
+
+@pytest.mark.parametrize("sign", ["requests", "key", "link", "units"])
+async def test_one_that_another_console_begins_is_found_once(sign: str, scene: Scene) -> None:
+    async with scene.app.run_test(size=(120, 40), notifications=True) as pilot:
+        scene.feeds.put("engine", engine(running=0, waiting=0))
+        await start(scene, pilot)
+        scene.feeds.lies = RUNNING
+        await scene.clock.advance(LOOK_S)
+        if sign == "units":
+            scene.feeds.put("units", units("inactive"))
+        elif sign == "link":
+            scene.host.set_link(LinkKind.LOST)
+            await scene.settle(pilot)
+            scene.host.set_link(LinkKind.UP)
+        elif sign == "key":
+            await scene.press(pilot, "3")
+        else:
+            scene.feeds.put("engine", engine(running=1, waiting=0))
+        await appears(scene, pilot, "A benchmark goes on on this host; key 3 shows it.")
+        scene.feeds.put("bench", progress(replace(RUN, id="abc", results=(RESULT,)), 1))
+        await scene.press(pilot, "3", "1", "3")
+        await appears(scene, pilot, "3.000")
+        scene.feeds.put("bench", progress(replace(RUN, id="abc", results=(RESULT,), why="finished"), 1))
+        scene.feeds.put("bench", CommandFailed("It is over."))
+        await appears(scene, pilot, "✖ It is over.")
+        await scene.press(pilot, "1", "3", "1", "3")
+        assert (scene.feeds.joined, len(scene.feeds.cancels)) == ("abc", 1)
+
+
+async def test_requests_are_a_reason_to_look_once_a_minute_and_no_reason_for_what_has_ended(scene: Scene) -> None:
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await start(scene, pilot)
+        for running, seconds, lies in ((0, 0.0, RUNNING), (1, 0.0, RUNNING), (0, 0.0, ENDED), (1, LOOK_S, ENDED)):
+            await scene.clock.advance(seconds)
+            scene.feeds.lies = lies
+            scene.feeds.put("engine", engine(running=running, waiting=0))
+            await scene.settle(pilot)
+        assert scene.feeds.joined == ""
 
 
 async def test_requests_of_others_are_asked_about_and_no_is_the_default(scene: Scene) -> None:
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await start(scene, pilot, "b")
         assert isinstance(scene.app.screen, ConfirmScreen)
-        assert "requests of others are running" in text(scene)
+        said = " ".join(text(scene).replace("│", " ").split())
+        assert "requests of others were running on ngram at " in said
+        assert "12 requests and some to warm up" in said
+        assert "1:00 to 2:30 by earlier runs" in said
         await scene.press(pilot, "enter")
         assert "bench" not in scene.feeds.opened
         await scene.press(pilot, "b", "y")

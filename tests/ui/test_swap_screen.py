@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from specconsole.errors import LinkLost, NotRunning
+from specconsole.host.base import LinkKind
 from specconsole.load.diagnosis import Diagnosis
 from specconsole.remote.swap_record import Story, fold
 from specconsole.service.plan import Holder, Plan, sides
@@ -88,6 +89,14 @@ async def select_baseline(scene: Scene, pilot: Any) -> None:
     assert scene.app.selected == BASE
 
 
+async def begin(scene: Scene, pilot: Any) -> None:
+    """Plan a swap to the baseline and say yes."""
+    await select_baseline(scene, pilot)
+    await scene.press(pilot, "S")
+    await appears(scene, pilot, "y does it")
+    await scene.press(pilot, "y")
+
+
 async def test_a_swap_is_planned_confirmed_and_followed(ready: Scene) -> None:
     async with ready.app.run_test(size=(120, 40), notifications=True) as pilot:
         await select_baseline(ready, pilot)
@@ -97,6 +106,7 @@ async def test_a_swap_is_planned_confirmed_and_followed(ready: Scene) -> None:
         assert ready.feeds.swaps.asked == [("swap", BASE), ("begin", "s1"), ("follow", "s1")]
         ready.feeds.put("swap", LOADING)
         await appears(ready, pilot, "▶ stop", "9 processes left", "○ verify", "x roll back")
+        await ready.clock.advance(1.0)  # its units were read before it ended
         ready.feeds.put("swap", ENDED)
         await appears(ready, pilot, "✔ swap to vllm-kimi-k25.service", "baseline serves")
         assert not ready.app.swapping
@@ -129,12 +139,20 @@ async def test_the_step_that_runs_stays_in_view_unless_one_reads_elsewhere(ready
         await appears(ready, pilot, "▶ watch", "4 of 96 shards")
 
 
+async def test_it_comes_into_view_however_late_the_page_is_laid_out(ready: Scene) -> None:
+    async with ready.app.run_test(size=(80, 24)) as pilot:
+        await begin(ready, pilot)
+        # While a batch is open the library runs what waits for a refresh, and lays out nothing.
+        with ready.app.batch_update():
+            for size in (30, 31):
+                ready.feeds.put("swap", long_one("1 of 96 shards", size))
+                await ready.settle(pilot)
+        await appears(ready, pilot, "▶ watch", "1 of 96 shards")
+
+
 async def test_how_it_ended_comes_into_view(ready: Scene) -> None:
     async with ready.app.run_test(size=(80, 24)) as pilot:
-        await select_baseline(ready, pilot)
-        await ready.press(pilot, "S")
-        await appears(ready, pilot, "y does it")
-        await ready.press(pilot, "y")
+        await begin(ready, pilot)
         ready.feeds.put("swap", long_one("1 of 96 shards"))
         await appears(ready, pilot, "▶ watch")
         await pilot.resize_terminal(100, 20)
@@ -201,10 +219,7 @@ async def test_a_stale_plan_is_made_and_asked_for_again(ready: Scene) -> None:
     ready.feeds.swaps.plans = [plan("s1"), plan("s2")]
     ready.feeds.swaps.refusals = [SwapRefused("Nothing was begun.", "the unit was restarted meanwhile (stale)")]
     async with ready.app.run_test(size=(100, 30)) as pilot:
-        await select_baseline(ready, pilot)
-        await ready.press(pilot, "S")
-        await appears(ready, pilot, "y does it")
-        await ready.press(pilot, "y")
+        await begin(ready, pilot)
         await ready.settle(pilot)
         await appears(ready, pilot, "y does it")
         await ready.press(pilot, "y")
@@ -215,10 +230,7 @@ async def test_a_stale_plan_is_made_and_asked_for_again(ready: Scene) -> None:
 async def test_a_swap_of_another_console_is_shown_instead(ready: Scene) -> None:
     ready.feeds.swaps.refusals = [SwapRefused("A swap runs already.", running="other")]
     async with ready.app.run_test(size=(100, 30)) as pilot:
-        await select_baseline(ready, pilot)
-        await ready.press(pilot, "S")
-        await appears(ready, pilot, "y does it")
-        await ready.press(pilot, "y")
+        await begin(ready, pilot)
         await ready.settle(pilot)
         assert ready.feeds.swaps.asked[-1] == ("follow", "other")
 
@@ -235,10 +247,7 @@ async def test_a_plan_that_cannot_be_made_is_one_sentence(error: Any, scene: Sce
 
 async def test_cancelling_asks_and_rolls_back(ready: Scene) -> None:
     async with ready.app.run_test(size=(120, 40)) as pilot:
-        await select_baseline(ready, pilot)
-        await ready.press(pilot, "S")
-        await appears(ready, pilot, "y does it")
-        await ready.press(pilot, "y")
+        await begin(ready, pilot)
         ready.feeds.put("swap", LOADING)
         await appears(ready, pilot, "9 processes left")
         await ready.press(pilot, "x")
@@ -256,10 +265,7 @@ async def test_orphans_are_shown_before_they_are_ended(ready: Scene) -> None:
     held = {"pid": 77, "argv": "VLLM::EngineCore", "unit": NGRAM, "memory": 92 << 30}
     asking = SwapView(story(*STOPPING, {"event": "ask", "what": "orphans", "processes": [held], "until": AT + 600}))
     async with ready.app.run_test(size=(120, 40)) as pilot:
-        await select_baseline(ready, pilot)
-        await ready.press(pilot, "S")
-        await appears(ready, pilot, "y does it")
-        await ready.press(pilot, "y")
+        await begin(ready, pilot)
         ready.feeds.put("swap", asking)
         await appears(ready, pilot, "pid 77  VLLM::EngineCore", "92.0", "End exactly these processes?")
         ready.feeds.put("swap", asking)
@@ -277,6 +283,24 @@ async def test_a_swap_that_runs_is_found_on_connecting(scene: Scene) -> None:
         scene.feeds.put("swap", LOADING)
         await scene.press(pilot, "7")
         await appears(scene, pilot, "9 processes left")
+
+
+@pytest.mark.parametrize("sign", ["units", "key", "link"])
+async def test_a_swap_that_another_console_begins_is_found(sign: str, ready: Scene) -> None:
+    async with ready.app.run_test(size=(120, 40), notifications=True) as pilot:
+        await select_baseline(ready, pilot)
+        assert ready.feeds.swaps.asked == []
+        ready.feeds.swaps.record = Known(running="s9")
+        if sign == "units":
+            ready.feeds.put("units", tuple(unit(one.name, "inactive") for one in ALL))
+        elif sign == "link":
+            ready.host.set_link(LinkKind.LOST)
+            await ready.settle(pilot)
+            ready.host.set_link(LinkKind.UP)
+        else:
+            await ready.press(pilot, "7")
+        await appears(ready, pilot, "A swap runs on this host")
+        assert ready.feeds.swaps.asked == [("follow", "s9")]
 
 
 async def test_an_interrupted_swap_is_told_on_connecting(scene: Scene) -> None:
@@ -364,6 +388,7 @@ def test_pictures(what: str, size: tuple[int, int], ready: Scene, snap_compare: 
         await ready.press(pilot, "S")
         await appears(ready, pilot, "y does it")
         if what == "plan":
+            await ready.settle(pilot)
             return
         await ready.press(pilot, "y")
         ready.feeds.put("swap", views[what])

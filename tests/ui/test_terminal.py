@@ -18,20 +18,25 @@ from pathlib import Path
 
 import pytest
 
+from tests.ui.emulator import Emulator
+
 ROOT = Path(__file__).resolve().parents[2]
 DEADLINE_S = 60.0
 """The machine may be busy; nothing here is timed."""
 
 
 class Terminal:
-    """A terminal of 100x30 with the demo on it; `before` is run before it, to break something."""
+    """A terminal of 100x30 with the demo on it; `before` is run before it, to break something; `errors`: standard error."""
 
-    def __init__(self, *arguments: str, own: bool = True, before: str = "") -> None:
+    def __init__(self, *arguments: str, own: bool = True, before: str = "", errors: int | None = None) -> None:
         self.master, self.slave = pty.openpty()
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
         self.before = termios.tcgetattr(self.slave)
         self.seen = b""
+        self.screen = Emulator(100, 30)
         environment = dict(os.environ, TERM="xterm-256color", PYTHONPATH=str(ROOT / "console"))
+        for name in ("COLUMNS", "LINES"):  # they are taken for the size, and whoever runs the tests may set them
+            environment.pop(name, None)
         self.process = subprocess.Popen(
             [
                 sys.executable,
@@ -42,19 +47,21 @@ class Terminal:
             ],
             stdin=self.slave,
             stdout=self.slave,
-            stderr=self.slave,
+            stderr=self.slave if errors is None else errors,
             env=environment,
             start_new_session=True,
             preexec_fn=_own_terminal if own else None,
         )
 
-    def read_until(self, wanted: bytes) -> None:
-        """Read what the program paints until it painted that."""
+    def read_until(self, wanted: str, there: bool = True) -> None:
+        """Read what the program paints until that stands on the screen, or stands there no more."""
         end = time.monotonic() + DEADLINE_S
-        while wanted not in self.seen:
+        while (wanted in self.screen.text) is not there:
             ready, _, _ = select.select([self.master], [], [], max(end - time.monotonic(), 0.0))
-            assert ready, f"never painted: {wanted!r}"
-            self.seen += os.read(self.master, 1 << 16)
+            assert ready, f"{wanted!r} came never, or never went, on\n{self.screen.text}"
+            data = os.read(self.master, 1 << 16)
+            self.seen += data
+            self.screen.receive(data)
 
     def read_to_end(self) -> int:
         """Read until the program is gone; returns its exit status."""
@@ -89,8 +96,8 @@ def _own_terminal() -> None:
 def terminal() -> Iterator[Callable[..., Terminal]]:
     made: list[Terminal] = []
 
-    def open_terminal(*arguments: str, own: bool = True, before: str = "") -> Terminal:
-        made.append(Terminal(*arguments, own=own, before=before))
+    def open_terminal(*arguments: str, own: bool = True, before: str = "", errors: int | None = None) -> Terminal:
+        made.append(Terminal(*arguments, own=own, before=before, errors=errors))
         return made[-1]
 
     yield open_terminal
@@ -122,22 +129,32 @@ def assert_restored(one: Terminal) -> None:
 )
 def test_the_terminal_is_restored(terminal: Callable[..., Terminal], leave: Callable[[Terminal], object]) -> None:
     one = terminal()
-    one.read_until(b"GPUs")
-    one.read_until(b"live")
+    one.read_until("GPUs")
+    one.read_until("live")
     leave(one)
     assert one.read_to_end() == 0
     assert_restored(one)
 
 
+def test_errors_sent_elsewhere_leave_the_screen_on_the_terminal(
+    terminal: Callable[..., Terminal], tmp_path: Path
+) -> None:
+    with (tmp_path / "errors").open("wb") as errors:
+        one = terminal(errors=errors.fileno())
+    one.read_until("GPUs")
+    os.write(one.master, b"q")
+    assert one.read_to_end() == 0
+    assert_restored(one)
+    assert (tmp_path / "errors").read_bytes() == b""
+
+
 @pytest.mark.parametrize("leave", [b"\x03", signal.SIGTERM, signal.SIGINT], ids=["ctrl+c", "SIGTERM", "SIGINT"])
-@pytest.mark.parametrize(
-    ("keys", "there"), [(b"?", b"The pane in focus"), (b":", b"Leave the console"), (b"7", b"No swap was made")]
-)
+@pytest.mark.parametrize(("keys", "there"), [(b"?", "Keys: "), (b":", "Leave the console"), (b"7", "No swap was made")])
 def test_it_is_restored_from_dialogs_and_other_screens(
-    terminal: Callable[..., Terminal], keys: bytes, there: bytes, leave: bytes | signal.Signals
+    terminal: Callable[..., Terminal], keys: bytes, there: str, leave: bytes | signal.Signals
 ) -> None:
     one = terminal()
-    one.read_until(b"live")
+    one.read_until("live")
     os.write(one.master, keys)
     one.read_until(there)
     if isinstance(leave, bytes):
@@ -167,7 +184,7 @@ def test_a_fault_leaves_the_terminal_and_one_sentence(
     terminal: Callable[..., Terminal], own_home: Path, where: str
 ) -> None:
     one = terminal(before=BROKEN[where])
-    one.read_until(b"live")
+    one.read_until("live")
     os.write(one.master, b"t")
     assert one.read_to_end() == 1
     assert_restored(one)
@@ -181,16 +198,44 @@ def test_a_fault_leaves_the_terminal_and_one_sentence(
 
 def test_a_closed_window_ends_the_program(terminal: Callable[..., Terminal]) -> None:
     one = terminal()
-    one.read_until(b"GPUs")
+    one.read_until("GPUs")
     one.hang_up()
     assert one.process.wait(DEADLINE_S) is not None
 
 
 def test_a_terminal_that_vanishes_without_a_signal_ends_the_program_too(terminal: Callable[..., Terminal]) -> None:
     one = terminal(own=False)
-    one.read_until(b"GPUs")
+    one.read_until("GPUs")
     one.hang_up()
     assert one.process.wait(DEADLINE_S) == 0
+
+
+def _ask_anew(one: Terminal) -> None:
+    one.screen.clear("¿")
+    os.write(one.master, b"\x0c")
+
+
+def _resize_and_back(one: Terminal) -> None:
+    for rows in (29, 30):
+        fcntl.ioctl(one.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 100, 0, 0))
+    one.screen.clear("¿")
+
+
+def _stop_and_go_on(one: Terminal) -> None:
+    one.process.send_signal(signal.SIGTSTP)
+    os.waitpid(one.process.pid, os.WUNTRACED)
+    one.read_until("live", there=False)
+    one.screen.clear("¿")
+    one.process.send_signal(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("disturb", [_ask_anew, _resize_and_back, _stop_and_go_on])
+def test_what_was_lost_is_painted_anew(terminal: Callable[..., Terminal], disturb: Callable[[Terminal], None]) -> None:
+    one = terminal()
+    one.read_until("live")
+    disturb(one)
+    one.read_until("¿", there=False)
+    one.read_until("live")
 
 
 @pytest.mark.parametrize(("arguments", "taken"), [((), True), (("--no-mouse",), False)])
@@ -198,7 +243,7 @@ def test_the_mouse_is_left_alone_on_demand(
     terminal: Callable[..., Terminal], arguments: tuple[str, ...], taken: bool
 ) -> None:
     one = terminal(*arguments)
-    one.read_until(b"GPUs")
+    one.read_until("GPUs")
     os.write(one.master, b"q")
     one.read_to_end()
     assert (b"\x1b[?1000h" in one.seen) is taken
@@ -224,8 +269,8 @@ def test_no_colour_is_painted(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     one = terminal(*arguments)
-    one.read_until(b"live")
-    for keys, wanted in ((b"\t", "▌units".encode()), (b"?", b"The pane in focus"), (b"q:", b"Leave the console")):
+    one.read_until("live")
+    for keys, wanted in ((b"\t", "▌units"), (b"?", "Keys: "), (b"q:", "Leave the console")):
         one.seen = b""
         os.write(one.master, keys)
         one.read_until(wanted)
@@ -237,5 +282,5 @@ def test_no_colour_is_painted(
 
 def test_otherwise_colours_are_painted(terminal: Callable[..., Terminal]) -> None:
     one = terminal()
-    one.read_until(b"live")
+    one.read_until("live")
     assert [found for found in renditions(one.seen) if COLOURS.search(found)]

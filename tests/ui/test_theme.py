@@ -2,53 +2,112 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.color import Color
-from textual.theme import BUILTIN_THEMES, Theme
+from textual.theme import BUILTIN_THEMES
 
-from specconsole import paths
+from specconsole import paths, resources
 from specconsole.errors import ConfigError
+from specconsole.ui import contrast as wcag
 from specconsole.ui import theme
 from specconsole.ui.row import INKS
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 SHIPPED = theme.load_all()
-FAINT = {"ink-rule", "ink-gpu-free", "ink-gpu-util", "ink-gpu-memory"}
-"""Lines and areas, not text: 3 : 1, the empty parts of bars less."""
 
 
-def contrast(one: Color, other: Color) -> float:
-    """The WCAG 2 ratio of two colours."""
-
-    def luminance(color: Color) -> float:
-        parts = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in color.normalized]
-        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
-
-    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
-    return (lighter + 0.05) / (darker + 0.05)
-
-
-def values(one: Theme) -> dict[str, str]:
-    return {**theme.tokens(one), **one.variables}
-
-
-def test_shipped_themes_are_sound() -> None:
+def test_shipped_themes_are_sound_and_their_text_is_legible() -> None:
     assert SHIPPED.problems == ()
     assert {one.name for one in SHIPPED.good} == {"dark", "light", "contrast", "colourblind", "mono", "ansi"}
+    for one in SHIPPED.good:
+        file = resources.find("themes")[one.name]
+        assert resources.shipped(file)
+        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        assert theme.build(one.name, table, str(file)) == one
+        assert not wcag.weakness(one, table, theme.values(one), theme.TOKENS)
 
 
-@pytest.mark.parametrize("one", [one for one in SHIPPED.good if not one.ansi], ids=lambda one: str(one.name))
-def test_text_is_legible(one: Theme) -> None:
-    assert one.background
-    background = Color.parse(one.background)
-    least = 7.0 if one.name == "contrast" else 4.5
-    for token, value in values(one).items():
-        if token in theme.TOKENS and token not in FAINT:
-            assert contrast(Color.parse(value), background) >= least, token
-    for token in ("ink-gpu-util", "ink-gpu-memory"):
-        assert contrast(Color.parse(values(one)[token]), background) >= 3.0, token
+def test_the_high_contrast_theme_is_more_than_legible() -> None:
+    strong = next(one for one in SHIPPED.good if one.name == "contrast")
+    background = Color.parse(strong.background or "")
+    text = {token: value for token, value in theme.values(strong).items() if token not in wcag.SILENT | wcag.AREAS}
+    assert min(wcag.ratio(Color.parse(value).rgb, background.rgb) for value in text.values()) >= 7.0
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "known"),
+    [
+        ((0, 0, 0), (255, 255, 255), 21.0),
+        ((119, 119, 119), (255, 255, 255), 4.48),
+        ((255, 0, 0), (255, 255, 255), 4.0),
+        ((0, 0, 255), (0, 0, 0), 2.44),
+        ((10, 20, 30), (10, 20, 30), 1.0),
+    ],
+)
+def test_contrast_is_that_of_the_standard(one: tuple[int, int, int], other: tuple[int, int, int], known: float) -> None:
+    assert wcag.ratio(one, other) == pytest.approx(known, abs=0.005)
+
+
+MINE: dict[str, Any] = {
+    "primary": "#88bbff",
+    "background": "#000000",
+    "foreground": "#eeeeee",
+    "secondary": "#88aa88",
+    "accent": "#ffcc66",
+    "success": "#66dd66",
+    "warning": "#eecc44",
+    "error": "#ff8888",
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, ""),
+        ({"error": "#552222"}, "too weak to read on #000000: key error (#552222: contrast 1.6, wanted 4.5)"),
+        (
+            {"error": "#552222", "variables": {"ink-text": "#777777 50%"}},
+            "key variables.ink-text (#777777 50%: contrast 1.9, wanted 4.5)",
+        ),
+        ({"variables": {"ink-gpu-util": "#444444"}}, "key variables.ink-gpu-util (#444444: contrast 2.2, wanted 3)"),
+        ({"variables": {"ink-rule": "#111111"}}, ""),
+        ({"foreground": "#111111"}, "key foreground ("),
+        (
+            {"background": "#888888"},
+            "too weak to read on #888888: key secondary (#88aa88: contrast 1.4, wanted 4.5), key error",
+        ),
+        ({"ansi": True, "error": "#552222"}, ""),
+    ],
+)
+def test_what_is_too_weak_is_named_with_its_contrast(changes: dict[str, Any], said: str) -> None:
+    table = {**MINE, **changes}
+    made = theme.build("mine", table, "mine.toml")
+    found = wcag.weakness(made, table, theme.values(made), theme.TOKENS)
+    assert said in found if said else not found
+
+
+def test_of_many_weak_keys_the_weakest_are_named() -> None:
+    table = {**MINE, "background": "#777777"}
+    made = theme.build("mine", table, "mine.toml")
+    found = wcag.weakness(made, table, theme.values(made), theme.TOKENS)
+    assert found.count("contrast") == wcag.NAMED
+    assert found.endswith(" more")
+
+
+def test_a_key_that_the_file_does_not_give_is_called_so() -> None:
+    table = {"primary": "#445566"}
+    made = theme.build("mine", table, "mine.toml")
+    said = wcag.weakness(made, table, theme.values(made), theme.TOKENS)
+    assert "key accent, which it does not give (#445566: contrast 2.4, wanted 4.5)" in said
+    assert "key primary (#445566: contrast 2.4, wanted 4.5)" in said
 
 
 def test_every_ink_has_a_token() -> None:
@@ -109,6 +168,7 @@ def test_a_users_theme_is_found_and_a_broken_one_is_a_notice(own_home: Path) -> 
     (folder / "broken.toml").write_text("primary = \n")
     (folder / "dark.toml").write_text('primary = "#010203"\n')
     found = theme.load_all()
+    assert found.weak.keys() == {"dark", "mine"}, "its own dark.toml is a dark blue on black"
     assert [one.primary for one in found.good if one.name in ("mine", "dark")] == ["#010203", "#445566"]
     assert len(found.problems) == 1
     assert "broken.toml cannot be read" in found.problems[0]

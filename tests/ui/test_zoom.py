@@ -76,10 +76,10 @@ async def test_it_is_remembered(tmp_path: Path) -> None:
         await later.press(pilot, "t", "z", "tab")
         await appears(later, pilot, "following", "▌GPUs")
     kept = memory.load(tmp_path)
-    assert (kept["pane"], kept["zoomed"], kept["theme"] != "dark") == ("GPUs", "no", True)
+    assert (kept["pane"], kept["zoomed"], kept["theme"] != "dark") == ("log", "no", True)
     last = Scene(tmp_path).fill()
     async with last.app.run_test(size=(100, 30)) as pilot:
-        await appears(last, pilot, "▌GPUs", " log ")
+        await appears(last, pilot, "▌log", " GPUs ")  # where all panes are shown, each start begins in the same one
         assert last.app.theme == kept["theme"]
 
 

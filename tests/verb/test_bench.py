@@ -120,31 +120,52 @@ def test_runs_are_remembered_and_can_be_compared(host: FakeHost, capsys: pytest.
     call()
     assert [process.what.arguments["run"] for process in host.processes if isinstance(process.what, Program)] == [0, 1]
     capsys.readouterr()
-    assert cli.main(["compare", "1", "2"]) == 0
+    assert cli.main(["compare", "1", "2"]) == 5
     out = capsys.readouterr().out
     assert "Both are of the same start" in out
     assert cli.main(["compare", "1", "99"]) == 2
     assert "no run 99" in capsys.readouterr().err
 
 
-def test_files_can_be_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def saved(folder: Path) -> list[str]:
+    """A baseline and a variant as files of `bench --json`."""
     files = []
     for name in ("M0", "M5"):
-        path = tmp_path / f"{name}.json"
+        path = folder / f"{name}.json"
         path.write_text(json.dumps({"schema": 1, **h200.run(name, "main-T0").to_json()}))
         files.append(str(path))
-    assert cli.main(["compare", *files]) == 0
-    assert "One start each: speculation is faster" in capsys.readouterr().out
-    assert cli.main(["compare", *files, "--json"]) == 0
+    return files
+
+
+def test_files_can_be_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = saved(tmp_path)
+    assert cli.main(["compare", *files]) == 5
+    assert "One start each: speculation took" in capsys.readouterr().out
+    assert cli.main(["compare", *files, "--json"]) == 5
     told = json.loads(capsys.readouterr().out)
     (found,) = told["comparisons"]
     assert (told["schema"], round(found["step_cost"], 2), found["comparable"]) == (1, 2.75, True)
-    assert cli.main(["compare", *files, "--md"]) == 0
+    assert cli.main(["compare", *files, "--md"]) == 5
     assert "| overall |" in capsys.readouterr().out
     other = h200.run("D5", "main-T0")
     (tmp_path / "D5.json").write_text(json.dumps(other.to_json()))
     assert cli.main(["compare", files[0], str(tmp_path / "D5.json")]) == 5
     assert "✗ models differ (M and D)" in capsys.readouterr().out
+
+
+def test_a_run_given_twice_counts_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = saved(tmp_path)
+    assert cli.main(["compare", *files]) == 5
+    once = capsys.readouterr().out
+    copy = tmp_path / "copy.json"
+    copy.write_bytes(Path(files[0]).read_bytes())
+    assert cli.main(["compare", files[0], *files, str(copy)]) == 5
+    out = capsys.readouterr().out
+    assert out.startswith(once)
+    assert f"! {files[0]} was given more than once, and counts once." in out
+    assert f"copy.json, the same as {files[0]}, was given more than once, and counts once." in out
+    assert cli.main(["compare", files[0], str(copy)]) == 2
+    assert "A and B are the same run" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", [None, "{oops", "[1]", '{"schema": 1}'])

@@ -8,6 +8,8 @@ import pytest
 
 from specconsole import cli
 
+PAIR = ("--base", "13.6", "--spec", "12")
+
 
 def told(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
     assert cli.main(["breakeven", *words]) == status
@@ -35,6 +37,18 @@ def test_speeds_steps_and_rates(capsys: pytest.CaptureFixture[str]) -> None:
     )
     assert by_rate["tau"] == pytest.approx(1 + 0.5 * 5 * 0.2)
     assert by_rate["needed"]["acceptance_length"] == pytest.approx(1 + (1.2 - 1) / 0.5)
+
+
+def test_shares_in_percent(capsys: pytest.CaptureFixture[str]) -> None:
+    words = (*PAIR, "--k", "5", "--json")
+    plain = told(capsys, *words, "--rate", "0.4", "--coverage", "0.5", "--chance", "0.7")
+    assert told(capsys, *words, "--rate", "40%", "--coverage", "50%", "--chance", "70%") == plain
+
+
+def test_figures_rounded_for_print_agree(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(told(capsys, "--base", "13.6", "--spec", "16.2", "--step", "16.1", "--json"))
+    assert found["tau"] == 1.0
+    assert "τ = 1.800" in told(capsys, *PAIR, "--tau", "1.8", "--positions", ".51,.33")
 
 
 def test_other_k_drafters_and_experts(capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,6 +79,20 @@ def test_a_step_that_costs_too_much(capsys: pytest.CaptureFixture[str]) -> None:
         (("--base", "1", "--spec", "1", "--tau", "7", "--k", "5"), "7 tokens a step cannot be"),
         (("--base", "1", "--spec", "1", "--tau", "1.3", "--coverage", "0", "--k", "5"), "bring 1 at most"),
         (("--base", "1", "--spec", "1", "--tau", "1.3", "--coverage", "0"), "1.3 tokens a step cannot be"),
+        (("--base", "13.6", "--spec", "16.2", "--step", "10"), "0.617 tokens a step cannot be"),
+        ((*PAIR, "--length", "2", "--coverage", "0"), "--coverage 0 and --length 2 contradict each other"),
+        ((*PAIR, "--rate", "20%", "--k", "5", "--coverage", "0"), "--coverage 0 and --rate 0.2 contradict each other"),
+        ((*PAIR, "--tau", "1", "--coverage", "0", "--positions", ".5"), "--coverage 0 and --positions contradict"),
+        ((*PAIR, "--tau", "1.8", "--positions", ".4,.5"), "--positions .4,.5 rises"),
+        ((*PAIR, "--tau", "2.5", "--positions", ".5,.3"), "--tau 2.5 and --positions contradict each other"),
+        (
+            (*PAIR, "--tau", "1.2", "--coverage", "1", "--positions", ".5,.3"),
+            "makes 1.8 tokens a step with --coverage 1",
+        ),
+        ((*PAIR, "--length", "1.2", "--positions", ".5,.3"), "--length 1.2 and --positions contradict each other"),
+        ((*PAIR, "--length", "9", "--k", "5", "--coverage", "0.01"), "--length 9 and --k 5 contradict each other"),
+        ((*PAIR, "--tau", "2", "--chance", "0.5"), "--chance needs --k"),
+        ((*PAIR, "--tau", "2", "--other-k", "3"), "--other-k needs --k"),
     ],
 )
 def test_bad_numbers_are_one_sentence(words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
 
@@ -41,3 +42,4 @@ def test_bad_input_is_one_sentence(
     monkeypatch.setattr(sys, "stdout", Screen())
     assert cli.main(["connect", *arguments]) == 2
     assert said in capsys.readouterr().err
+    assert gc.isenabled(), "it is off only while a screen is on its way"

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from tests.host.test_replay import BEGAN, parts
 
 from specconsole import cli
+from specconsole.explain.archive import packed
+from specconsole.explain.collected import Collected
 from specconsole.host import target
-from specconsole.host.simulated import make, recording
+from specconsole.host.simulated import SimulatedHost, make, recording, replay
+from specconsole.verb import demo as verb
 
 
 def test_scenarios_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,3 +65,23 @@ def test_the_host_s_name_says_what_it_is_and_how_fast(asked: str, name: str) -> 
 def test_machines_may_be_called_alike(machine: str) -> None:
     assert target.demo(machine) is None
     assert target.parse(machine).text == machine
+
+
+def test_a_replay_that_is_jumped_in_opens_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    archive = tmp_path / "bundle.tar.gz"
+    archive.write_bytes(packed(iter(sorted(parts().items())), BEGAN))
+    begun: list[float] = []
+
+    async def show(
+        _args: object, host: SimulatedHost, _own: object, _state: object, played: tuple[replay.Player, Collected]
+    ) -> int:
+        player, told = played
+        assert told.host == player.kept.host
+        begun.append(round(host.clock.now() - BEGAN, 1))
+        if len(begun) < 3:
+            assert player.seek(host.clock.now(), "event", 1) == ""
+        return len(begun)
+
+    monkeypatch.setattr(verb, "_play", show)
+    assert cli.main(["demo", "--replay", str(archive), "--speed", "1"]) == 3
+    assert begun == [-3.0, 10.0, 15.0]

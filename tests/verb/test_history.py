@@ -12,6 +12,7 @@ from tests.bench.test_compare import of_start, spec
 
 from specconsole import cli
 from specconsole.bench.measure import entry
+from specconsole.history.entry import Experiment, Load
 from specconsole.history.memory import Memory
 
 
@@ -54,6 +55,38 @@ def test_a_steady_unit_is_fine_and_an_unknown_one_is_said(capsys: pytest.Capture
     assert "Nothing is remembered of vllm-spec.service on gpu-2" in capsys.readouterr().err
 
 
+def test_a_unit_may_be_called_by_its_short_name(
+    state: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(8, 8)
+    assert cli.main(["history", "trend", "gpu-1", "spec"]) == 0
+    assert "usual" in capsys.readouterr().out
+    assert cli.main(["history", "runs", "--unit", "spec", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["runs"]) == 2
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(state))
+    profile = state / "specconsole" / "profiles" / "mine.toml"
+    profile.parent.mkdir(parents=True)
+    profile.write_text('hosts = ["gpu-1"]\n[units.quick]\nname = "vllm-spec.service"\n')
+    assert cli.main(["history", "trend", "gpu-1", "quick"]) == 0
+    assert cli.main(["history", "trend", "gpu-1", "nothing"]) == 2
+    assert "Nothing is remembered of nothing.service" in capsys.readouterr().err
+
+
+def test_a_short_name_of_loads_that_two_units_have_is_not_guessed(capsys: pytest.CaptureFixture[str]) -> None:
+    async def put() -> None:
+        memory = Memory()
+        for unit, method in (("a.service", None), ("b.service", "ngram"), ("c.service", "ngram")):
+            made = Load("gpu-1", unit, f"i{unit}", 100.0, "ready", 110.0, 120.0)
+            await memory.put_load(replace(made, fingerprint={"model": "/m", "method": method}))
+        await memory.close()
+
+    asyncio.run(put())
+    assert cli.main(["history", "loads", "--unit", "baseline", "--json"]) == 0
+    assert [one["unit"] for one in json.loads(capsys.readouterr().out)["loads"]] == ["a.service"]
+    assert cli.main(["history", "loads", "--unit", "ngram"]) == 2
+    assert "b.service, c.service" in capsys.readouterr().err
+
+
 def test_a_history_goes_to_another_machine(
     state: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,10 +96,10 @@ def test_a_history_goes_to_another_machine(
     assert "holds 2 records" in capsys.readouterr().out
     monkeypatch.setenv("XDG_STATE_HOME", str(state / "other"))
     assert cli.main(["history", "import", path, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["new"] == {"loads": 0, "swaps": 0, "runs": 2}
+    assert json.loads(capsys.readouterr().out)["new"] == {"loads": 0, "swaps": 0, "runs": 2, "experiments": 0}
     assert cli.main(["history", "import", path]) == 0
-    assert "new here: 0 loads, 0 swaps, 0 runs" in capsys.readouterr().out
-    assert cli.main(["compare", "1", "2"]) == 0
+    assert "new here: 0 loads, 0 swaps, 0 runs, 0 experiments" in capsys.readouterr().out
+    assert cli.main(["compare", "1", "2"]) == 5
 
 
 @pytest.mark.parametrize(
@@ -83,3 +116,24 @@ def test_a_run_that_is_none_is_not_imported(state: Path, capsys: pytest.CaptureF
     path.write_text(json.dumps({"specconsole_history": 1}) + "\n" + json.dumps(run))
     assert cli.main(["history", "import", str(path)]) == 2
     assert "damaged" in capsys.readouterr().err
+
+
+def test_experiments_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["history", "experiments"]) == 0
+    assert "No experiments are remembered yet." in capsys.readouterr().out
+    verdict = {"arm": "ngram k=5", "said": "does not pay, 9.0 % more time per token"}
+
+    async def put() -> None:
+        memory = Memory()
+        night = Experiment("gpu-1", "e1", "a.service", "night", 100.0, 3700.0, "finished", serves="baseline")
+        await memory.put_experiment(replace(night, units=("a.service", "b.service"), verdicts=(verdict,)))
+        await memory.close()
+
+    asyncio.run(put())
+    assert cli.main(["history", "experiments", "--unit", "b"]) == 0
+    out = capsys.readouterr().out
+    assert "night" in out
+    assert "1:00:00" in out
+    assert "ngram k=5: does not pay, 9.0 % more time per token" in out
+    assert cli.main(["history", "experiments", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["experiments"][0]["verdicts"] == [verdict]

@@ -7,9 +7,14 @@ import json
 import pytest
 from tests.fakes import FakeHost, failed
 from tests.service.machine import Machine
+from tests.service.test_lint import made
 
 from specconsole import cli
+from specconsole.service.finding import Finding
+from specconsole.service.lint import Linted, Subject
+from specconsole.service.mend import Mend
 from specconsole.verb import session
+from specconsole.verb.lint import preview
 
 BAD = {"Type": "notify", "TimeoutStartUSec": "1min 30s", "KillMode": "process", "LimitMEMLOCK": "8388608"}
 DROP_IN = "/etc/systemd/system/vllm-kimi.service.d/90-specconsole.conf"
@@ -68,8 +73,26 @@ def test_nothing_is_written_without_a_yes(machine: Machine, capsys: pytest.Captu
     assert cli.main(["lint", "root@gpu-1", "vllm-kimi", "--fix"]) == 2
     told = capsys.readouterr()
     assert "Nobody can be asked" in told.err
+    assert "or look with no --fix" in told.err
     assert "+KillMode=mixed" in told.out
     assert not wrote(machine.host)
+
+
+def test_what_the_drop_in_leaves_is_said() -> None:
+    broken = Finding("lookup-wrong", "refuse", "It cannot start.", "prompt_lookup_min 5", "vLLM 0.16.0: `must be <=`")
+    taste = Finding(
+        "restart-none", "note", "It stays down.", "Restart=no", "specconsole", "[Service]\nRestart=always\n"
+    )
+    mended = Finding(
+        "kill-mode", "warn", "It leaves some behind.", "KillMode=process", "specconsole", "[Service]\nKillMode=mixed\n"
+    )
+    subject = Subject(made(), {})
+    plan = Mend(subject, DROP_IN, "[Service]\nKillMode=mixed\n", mended=(mended,), left=(broken, taste))
+    said = preview(Linted(subject.unit, (broken, mended, taste)), plan)
+    assert said.split("The drop-in leaves as it is:")[1].splitlines()[1:] == [
+        "  FAILS  lookup-wrong (no drop-in of ours mends it)",
+        "  note   restart-none (a note: its lines are yours to write or not)",
+    ]
 
 
 def test_yes_writes_and_looks_again(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:

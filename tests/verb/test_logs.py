@@ -101,6 +101,15 @@ def test_level_and_pattern_find_the_newest_that_match(host: JournalHost, capsys:
     assert (said.out, said.err) == ("", "specconsole: no such record of vllm.service\n")
 
 
+def test_an_expression_without_end_is_one_sentence(host: JournalHost, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(300):
+        host.journal.add(f"(EngineCore pid=100) INFO {HEAD}{'a' * 60}b")
+    assert run("--grep", "((a*)*)*c") == 2
+    said = capsys.readouterr().err
+    assert "--grep '((a*)*)*c': this expression takes too long." in said
+    assert "Traceback" not in said
+
+
 def test_a_gap_is_shown_whatever_is_asked_for(host: JournalHost, capsys: pytest.CaptureFixture[str]) -> None:
     host.journal.add("x", MESSAGE="Suppressed 7 messages from vllm.service", MESSAGE_ID="a596d6fe7bfa4994828e72309e95d61e", OBJECT_SYSTEMD_UNIT="vllm.service", N_DROPPED="7")  # fmt: skip
     assert run("--level", "critical", "--grep", "nowhere") == 0
@@ -114,7 +123,7 @@ def test_further_lines_stand_under_the_first(host: JournalHost, capsys: pytest.C
     first, *rest = capsys.readouterr().out.splitlines()
     at = first.index("boom")
     assert [line[at:] for line in rest] == ["Traceback (most recent call last):", '  File "x"', "ValueError: no"]
-    assert all(line[:at].isspace() for line in rest)
+    assert {line[:at] for line in rest} == {f"{'| ':>{at}}"}
 
 
 def test_json_is_a_record_a_line_with_words_and_no_secret(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from specconsole.errors import UsageError
+from specconsole.errors import CannotWrite
 from specconsole.verb import output
 
 
@@ -64,5 +64,5 @@ def test_a_table_without_rows_is_its_header() -> None:
 
 def test_a_closed_output_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", None)
-    with pytest.raises(UsageError, match="standard output is closed"):
+    with pytest.raises(CannotWrite, match="standard output is closed"):
         output.write_text("a")

@@ -120,20 +120,79 @@ def program(*words: str, **environment: str) -> subprocess.CompletedProcess[byte
         return subprocess.run(argv, env=own, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE)
 
 
-def test_output_that_does_not_fit_on_the_disk() -> None:
-    done = program("profile", "list", FULL="1")
-    assert done.returncode == 2
+@pytest.mark.parametrize("words", ["profile list", "--version", "--help", "status --help", "help watch"])
+def test_output_that_does_not_fit_on_the_disk(words: str) -> None:
+    done = program(*words.split(), FULL="1")
+    assert done.returncode == 1
     assert done.stderr == b"specconsole: The output cannot be written: No space left on device. Send it elsewhere.\n"
+
+
+CLOSED = "specconsole: The output cannot be written: standard output is closed. Send it elsewhere.\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "status demo:normal:ngram --json",
+        "units demo:normal",
+        "gpus demo:normal --json",
+        "engine demo:normal:ngram",
+        "logs demo:normal:ngram -n 5 --json",
+        "watch demo:held-gpu@600 --json",
+        "swap demo:normal:ngram baseline --yes --json",
+        "doctor demo:normal --json",
+        "lint demo:normal --json",
+        "bench demo:normal:ngram --json",
+        "history loads --json",
+        "profile list --json",
+        "profile show minimal --json",
+        "breakeven --base 13.6 --spec 16.2 --tau 1.31 --k 5 --json",
+        "explain /dev/null --json",
+        "demo",
+        "--version",
+        "--help",
+    ],
+)
+def test_a_closed_output_is_one_sentence(
+    words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout", None)  # as Python has it behind `>&-`
+    assert cli.main(words.split()) == 1
+    assert capsys.readouterr().err == CLOSED
+
+
+def test_a_closed_output_is_found_before_the_host_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", None)
+    monkeypatch.setattr("specconsole.verb.session.make_host", lambda *_: pytest.fail("it was asked"))
+    assert cli.main(["swap", "demo:normal:ngram", "baseline", "--yes"]) == 1
+
+
+@pytest.mark.parametrize("name", ["stdin", "stdout"])
+def test_a_screen_without_input_or_output(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for other in ("stdin", "stdout"):
+        monkeypatch.setattr(f"sys.{other}.isatty", lambda: True)
+    monkeypatch.setattr(f"sys.{name}", None)
+    assert cli.main(["connect", "gpu-1"]) == 2
+    assert capsys.readouterr().err.startswith("specconsole: The console needs a terminal. Use ")
+
+
+def test_a_shell_that_closes_the_output() -> None:
+    argv = ["sh", "-c", f"exec {sys.executable} -m specconsole gpus demo:normal --json >&-"]
+    own = {**os.environ, "PYTHONPATH": str(Path(specconsole.__file__).parents[1])}
+    done = subprocess.run(argv, env=own, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr.decode()) == (1, CLOSED)
 
 
 def test_a_terminal_that_is_not_utf_8_gets_what_it_can_show() -> None:
     shown = program("status", "demo:normal:ngram", PYTHONIOENCODING="ascii").stdout.decode("ascii")
-    assert "\n*  ngram     running" in shown
+    assert "\n*  ngram     serving" in shown
     assert "8 x RTX PRO 6000" in shown
     assert "?" not in shown
     latin = program("status", "demo:normal:ngram", PYTHONIOENCODING="latin-1").stdout.decode("latin-1")
     assert "8 × RTX PRO 6000" in latin, "what it can show stays"
-    assert "\n*  ngram     running" in latin
+    assert "\n*  ngram     serving" in latin
 
 
 def test_json_is_whole_whatever_the_locale() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -54,6 +55,17 @@ def test_the_way_knows_this_user_and_this_command_line(own_home: Path, monkeypat
     )
     assert (way.port, way.user, way.identities, way.jump, way.accept_new) == (2022, "ops", ("a", "b"), "hop", True)
     assert way.system_config == Path("/etc/ssh/ssh_config")
+
+
+def test_the_words_that_lead_to_a_host_do_so_again(own_home: Path) -> None:
+    words = ("gpu", "-F", "my lab.conf", "-p", "2022", "-i", "a", "-J", "hop", "--profile", "p.toml", "--accept-new")
+    host = make_host(parsed(*words))
+    assert host.typed == "--profile p.toml -p 2022 -i a -J hop -F 'my lab.conf' --accept-new gpu"
+    again = parsed(*shlex.split(host.typed))
+    assert way_of(again) == way_of(parsed(*words))
+    assert (again.host, again.profile) == ("gpu", "p.toml")
+    assert make_host(parsed("demo:normal:ngram@60")).typed == "demo:normal:ngram@60"
+    assert make_host(parsed("localhost")).typed == "localhost"
 
 
 def test_another_configuration_is_the_only_one(own_home: Path) -> None:

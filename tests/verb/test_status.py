@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 from typing import Any
@@ -14,7 +15,9 @@ from tests.service.machine import Machine
 
 from specconsole.errors import LinkLost
 from specconsole.host.base import Endpoint
-from specconsole.verb import session, status
+from specconsole.host.simulated import make
+from specconsole.host.target import Demo
+from specconsole.verb import glance, session, status
 
 FRAME = {
     "v": 1,
@@ -40,13 +43,11 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine.host.script("probe", [json.dumps(FRAME).encode() + b"\n", asyncio.Event()])
     machine.change("vllm@tiny.service", ActiveState="inactive", SubState="dead", MainPID="0")
     monkeypatch.setattr(session, "make_host", lambda *_: machine.host)
-    monkeypatch.setattr(status, "SCRAPE_S", 0.01)
+    monkeypatch.setattr(glance, "SCRAPE_S", 0.01)
     return machine
 
 
 def look(machine: Machine, *words: str) -> Any:
-    import argparse
-
     parser = argparse.ArgumentParser()
     status.configure(parser)
     return status._run(parser.parse_args(["root@gpu-1", *words]))
@@ -58,7 +59,7 @@ async def test_all_at_one_glance(machine: Machine, capsys: pytest.CaptureFixture
         assert await look(machine) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "root@gpu-1   link up   12.0 ms   root"
-    assert lines[2].split()[:3] == ["●", "baseline", "running"]
+    assert lines[2].split()[:3] == ["●", "baseline", "serving"]
     assert lines[3].split()[:4] == ["○", "ngram", "stopped", "—"]
     engine = next(line for line in lines if line.startswith("engine"))
     assert engine.startswith("engine baseline   answering   kimi-k2.5   vLLM 0.24.0   running 0   waiting 0   KV 0.0 %")
@@ -87,6 +88,40 @@ async def test_a_unit_that_loads_is_running_and_its_port_refuses(
     assert "engine baseline   refused\n  Nothing listens at 127.0.0.1:8011." in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("scenario", "look_s", "verdict"),
+    [("slow-disk", "120", "working_slow"), ("stuck-nccl", "600", "stuck"), ("normal", "16", "working")],
+)
+async def test_a_load_in_progress_carries_its_verdict(
+    scenario: str, look_s: str, verdict: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host = make(Demo(scenario, speed=120.0))
+    monkeypatch.setattr(session, "make_host", lambda *_: host)
+    parser = argparse.ArgumentParser()
+    status.configure(parser)
+    assert await status._run(parser.parse_args(["demo", "--json", "--look", look_s])) == 0
+    written = json.loads(capsys.readouterr().out)
+    ((key, load),) = written["loads"].items()
+    assert (load["unit"], load["stage"], load["verdict"]["verdict"]) == (key, "loading", verdict)
+    assert load["verdict"]["evidence"]
+    assert load["phases"]
+
+
+async def test_a_load_says_for_people_how_far_it_is_and_why(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words, judged in ((("--look", "120"), True), (("--look", "0"), False)):
+        host = make(Demo("slow-disk", speed=120.0))
+        monkeypatch.setattr(session, "make_host", lambda *_, host=host: host)
+        parser = argparse.ArgumentParser()
+        status.configure(parser)
+        assert await status._run(parser.parse_args(["demo", *words])) == 0
+        said = capsys.readouterr().out
+        assert "◐  baseline  loading" in said
+        assert ("  WORKING SLOW  pages of the checkpoint" in said) == judged
+        assert ("load baseline   " in said) == judged
+
+
 async def test_nothing_runs_is_three(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     machine.change("vllm-kimi.service", ActiveState="inactive", SubState="dead", MainPID="0")
     assert await look(machine) == 3
@@ -108,7 +143,7 @@ async def test_units_that_cannot_be_read_hide_no_gpus(machine: Machine, capsys: 
 async def test_gpus_that_give_nothing_hide_no_units(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(status, "GPU_S", 0.1)
+    monkeypatch.setattr(glance, "GPU_S", 0.1)
     machine.host.script("probe", [asyncio.Event()])
     assert await look(machine) == 0
     out = capsys.readouterr().out
@@ -130,5 +165,5 @@ async def test_rates_are_over_the_hosts_own_seconds(machine: Machine, capsys: py
     """A simulated host may be 600 times as fast as the wall: over that clock its rates would be 600 times too high."""
     async with serve(machine.host, vllm("kimi-k2.5", metrics=scraped.text("0.24-M5-end")), endpoint=Endpoint(8011)):
         assert await look(machine) == 0
-    assert machine.host.clock.slept == [status.SCRAPE_S]
+    assert machine.host.clock.slept == [glance.SCRAPE_S]
     assert "0.0 tok/s over" in capsys.readouterr().out

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -11,18 +13,22 @@ from tests.load.eta import recorded
 from tests.load.log import UNIT, expected_of, records
 
 from specconsole.host.base import Host
-from specconsole.host.simulated import recording
+from specconsole.host.simulated import make, recording
+from specconsole.host.target import Demo
 from specconsole.load import advance
 from specconsole.load import feed as load
+from specconsole.load.announce import Ended
 from specconsole.load.phase import Phase
+from specconsole.load.verdict import Judgement, Verdict
 from specconsole.service.start import Standing
+from specconsole.verb import session, watch
 from specconsole.verb.watch import Story
 
 
 class Clock:
     """The host's clock, where the start is."""
 
-    at = 0.0
+    at, speed = 0.0, 1.0
 
     def now(self) -> float:
         return self.at
@@ -86,6 +92,69 @@ def test_earlier_loads_say_when_it_will_be_ready(capsys: pytest.CaptureFixture[s
     halfway = next(line for line in lines if "weights 8/16 shards" in line)
     assert "; ready in " in halfway
     assert "(2 earlier loads)" in halfway
+
+
+def test_of_a_start_that_began_long_ago_only_the_present_has_an_estimate(capsys: pytest.CaptureFixture[str]) -> None:
+    clock, played = Clock(), recording.load("moe-baseline")
+    earlier = [recorded("moe-ngram").remembered(0)]
+    for as_json in (False, True):
+        clock.at = came = 4000.0
+        story = Story(cast(Host, Machine()), as_json, past=earlier, clock=clock)
+        timeline = load.begin(UNIT, "inv", 0.0, expected_of("moe-baseline"))
+        for record in records((at, line) for at, line in played.lines if at <= 60.0):
+            timeline = load.feed(timeline, record)
+            story.tell(Standing(timeline))
+        verdict = Verdict(Judgement.WORKING, "files are being read", signature="reading", at=came)
+        story.tell(Standing(timeline, verdict))
+        clock.at += 2.0
+        assert not story.tell(Standing(timeline, replace(verdict, at=clock.at)))
+        assert not story.tell(Standing(timeline, replace(verdict, at=clock.at)))
+        lines = capsys.readouterr().out.splitlines()
+        if as_json:
+            events = [json.loads(line) for line in lines]
+            assert [event["event"] for event in events][-2:] == ["verdict", "present"]
+            past = [event["estimate"] for event in events if event["event"] in ("phase", "weights")]
+            assert {(estimate["ready"], estimate["why"]) for estimate in past} == {(None, "told from its past")}
+            assert events[-1]["estimate"]["ready"]
+        else:
+            assert lines[-1].startswith(" 1:06:42  now: phase ")
+            assert ["ready" in line for line in lines] == [False] * (len(lines) - 1) + [True]
+
+
+async def test_a_unit_that_has_failed_tells_that_failure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    host = make(Demo("held-gpu", speed=600.0))
+    monkeypatch.setattr(session, "make_host", lambda *_: host)
+    parser = argparse.ArgumentParser()
+    watch.configure(parser)
+    told_here = tmp_path / "told"
+    await host.open()
+    while not any(unit.active == "failed" for unit in host.machine.units.values()):
+        await host.clock.sleep(1.0)
+    argv = ["demo", "--json", "--on-fail", f"sh -c 'echo $SPECCONSOLE_DIAGNOSIS > {told_here}'"]
+    assert await watch._run(parser.parse_args(argv)) == 1
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    last = events[-1]
+    assert (last["event"], last["stage"], last["unit"]) == ("failed", "failed", "vllm-kimi-k25-int4.service")
+    assert "exited with an error" in last["reason"]
+    assert last["diagnosis"]["name"] == "gpu_memory_held"
+    assert last["started"] + 60 < last["failed"]
+    assert told_here.read_text().strip() == "gpu_memory_held"
+
+
+def test_a_hang_is_told_once_a_start() -> None:
+    alarms: list[Ended] = []
+    story = Story(cast(Host, Machine()), False, clock=Clock(), alarm=alarms.append)
+    begun = load.begin(UNIT, "one", 0.0, at=0.0)
+    works = Verdict(Judgement.WORKING, "files are being read", signature="reading", at=50.0)
+    hangs = Verdict(Judgement.STUCK, "a collective spins", ("8 GPUs 100 % busy at 140 W",), signature="ghost", at=300.0)
+    for verdict in (works, hangs, replace(hangs, at=305.0), works, hangs):
+        story.tell(Standing(begun, verdict))
+    story.tell(Standing(replace(begun, invocation="two"), hangs))
+    assert [(one.outcome, one.seconds) for one in alarms] == [("stuck", 300.0)] * 2
+    assert alarms[0].headline == f"{UNIT} on gpu is stuck after 5:00: a collective spins"
+    assert alarms[0].environment()["SPECCONSOLE_EVIDENCE"] == "8 GPUs 100 % busy at 140 W"
 
 
 def test_json_holds_phases_counts_and_the_estimate(capsys: pytest.CaptureFixture[str]) -> None:

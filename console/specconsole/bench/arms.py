@@ -29,8 +29,8 @@ class Sorted:
 def sort(runs: Sequence[BenchRun], margin: float = MARGIN, loads: Sequence[Load] = ()) -> Sorted:
     """Compare the arms of these runs with the baseline among them, or with the first run's where there is none.
 
-    Two runs are compared as they are given, whatever they are. More are taken together by unit and arm, and arms are
-    compared where they were asked the same.
+    Two runs are compared as they are given, whatever they are. More are taken together by unit, arm and the tool that
+    measured them, and arms are compared where they were asked the same.
     """
     if len(runs) == 2:
         return Sorted((compare(*runs, margin=margin, loads=loads),))
@@ -46,10 +46,11 @@ def sort(runs: Sequence[BenchRun], margin: float = MARGIN, loads: Sequence[Load]
     return Sorted(tuple(made), tuple(alone))
 
 
-def _arms(runs: Sequence[BenchRun]) -> dict[tuple[str, str], list[BenchRun]]:
-    arms: dict[tuple[str, str], list[BenchRun]] = {}
+def _arms(runs: Sequence[BenchRun]) -> dict[tuple[str, str, str], list[BenchRun]]:
+    arms: dict[tuple[str, str, str], list[BenchRun]] = {}
     for run in runs:
-        arms.setdefault((run.identity.unit, run.identity.arm), []).append(run)
+        tool = run.told.tool if run.told is not None else ""
+        arms.setdefault((run.identity.unit, run.identity.arm, tool), []).append(run)
     return arms
 
 

@@ -31,6 +31,8 @@ class Captured:
     """By usage; None where chunks carry none."""
     chunks: int
     """Chunks with any text or tokens."""
+    ended: bool
+    """Its end was seen: [DONE], or why it finished; else it was cut."""
     mean_gap_s: float | None
     """Between chunks with tokens: a step, not a token."""
 
@@ -52,6 +54,7 @@ def read(lines: Iterable[str]) -> Captured | None:
     """Read a capture of one stream, `{"t": seconds, "raw": text}` a line; None: it holds no event."""
     answer, events = Answer(), Events()
     reasoning = content = 0
+    done = False
     first_answer: float | None = None
     for place, line in enumerate(lines):
         piece = _piece(line) if place < _MOST else None
@@ -59,6 +62,7 @@ def read(lines: Iterable[str]) -> Captured | None:
             continue
         at, raw = piece
         for data in events.feed(raw):
+            done = done or data.strip() == b"[DONE]"
             delta = _delta(data)
             if _text(delta, "reasoning", "reasoning_content"):
                 reasoning += 1
@@ -88,6 +92,7 @@ def read(lines: Iterable[str]) -> Captured | None:
         first_answer if reasoning else None,
         _per_chunk(result),
         len(result.chunks),
+        done or bool(answer.finish) or bool(answer.error),
         mean(result.gaps_s),
     )
 

@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from specconsole.bench.acceptance import Counters, acceptance, known
+from specconsole.bench.energy import COUNTER_S
 from specconsole.bench.grid import kv_limited, prompt_tokens, room_of
+from specconsole.bench.others import measured, others
 from specconsole.bench.prompt import RANDOM
 from specconsole.bench.run import BenchRun
-from specconsole.bench.stats import Result, ratio
+from specconsole.bench.stats import ratio
 from specconsole.bench.told import Told
 
 AGREE = 0.02
@@ -24,6 +26,8 @@ TAU_AGREE = 0.01
 CACHE_SHARE = 0.05
 BUNCHED = 0.02
 CONTEXT_AGREE = 0.05
+ENERGY_AGREE = 0.1
+"""A request so long that a move of the counter is a smaller share of it is long enough."""
 LATE_SHARE = 0.25
 """Of a step: ticks of our own that come later than this make single steps doubtful."""
 JIT_TEXT = "JIT compilation during inference"
@@ -93,7 +97,7 @@ def check(run: BenchRun) -> tuple[Remark, ...]:
 def _told(told: Told) -> Iterable[Remark]:
     """What can be said of another tool's figures; nothing of them could be checked here."""
     yield from (Remark(Level.WRONG, "told", f"{said}.") for said in told.wrong)
-    yield from (Remark(Level.WEAK, "told", said) for said in told.weak)
+    yield from (Remark(Level.WEAK, "told", said) for said in (*told.unread, *told.weak))
     yield Remark(Level.OPEN, "told", f"Measured by {told.tool}: nothing of it could be cross-checked here.")
 
 
@@ -170,28 +174,22 @@ def _server(run: BenchRun, counters: Counters | None) -> Iterable[Remark]:
     if counters.restarted:
         yield Remark(Level.WRONG, "restarted", "The server restarted during the run.")
         return
-    yield from _foreign(run, counters)
+    yield from _foreign(run)
     yield from _tokens(run, counters)
     if counters.preemptions:
         text = f"{counters.preemptions:.0f} preemptions: the KV cache was too small for these streams."
         yield Remark(Level.WEAK, "preempted", text)
 
 
-def _foreign(run: BenchRun, counters: Counters) -> Iterable[Remark]:
-    begun, mine = counters.requests, len(_in_windows(run))
-    # Later scrapes may show our own last request as running still; before the first of ours nothing should run.
-    waiting = (run.scrapes[0].values.value("vllm:num_requests_running") or 0) if run.scrapes else 0
-    if begun is not None and begun > mine:
-        text = f"{_requests(int(begun - mine))} of others ran meanwhile"
-    elif waiting > 0:
-        text = f"{_requests(int(waiting))} of others ran when this run began"
-    else:
-        return
-    yield Remark(Level.WRONG, "foreign", f"{text}: times and acceptance are not ours alone.")
+def _foreign(run: BenchRun) -> Iterable[Remark]:
+    found = others(run)
+    if found.seen:
+        text = f"Others used the engine: {found.words}. Times and acceptance are not ours alone."
+        yield Remark(Level.WRONG, "foreign", text)
 
 
 def _tokens(run: BenchRun, counters: Counters) -> Iterable[Remark]:
-    mine, made = _in_windows(run), counters.generation_tokens
+    mine, made = measured(run), counters.generation_tokens
     if made is None:
         return
     tokens = sum(one.tokens or 0 for one in mine)
@@ -200,16 +198,10 @@ def _tokens(run: BenchRun, counters: Counters) -> Iterable[Remark]:
     elif made == tokens:
         yield Remark(Level.FACT, "tokens", f"Tokens: {tokens} here, {made:.0f} at the server.")
     else:
-        yield Remark(Level.WRONG, "tokens", f"Tokens differ: {tokens} here, {made:.0f} at the server.")
-
-
-def _in_windows(run: BenchRun) -> list[Result]:
-    """The requests of the windows that `run.counters()` counts."""
-    wanted = {one.id for one in run.kept}
-    whole = [window for window in run.windows if window.requests and set(window.requests) <= wanted]
-    chosen = whole or [window for window in run.windows if set(window.requests) & wanted]
-    ids = {ident for window in chosen for ident in window.requests}
-    return [one for one in run.results if one.id in ids]
+        text = f"Tokens differ: {tokens} here, {made:.0f} at the server."
+        if made > tokens and not others(run).seen:
+            text += " Somebody whose request had begun before used the engine too, or one of the two counts wrong."
+        yield Remark(Level.WRONG, "tokens", text)
 
 
 def _no_data(run: BenchRun) -> str:
@@ -222,7 +214,7 @@ def _tau(run: BenchRun, counters: Counters | None) -> Iterable[Remark]:
     timing = run.timing()
     here = timing.tau
     # With discarded or failed requests in the windows the two would speak of different streams.
-    alike = counters is not None and {one.id for one in _in_windows(run)} == {one.id for one in run.kept}
+    alike = counters is not None and {one.id for one in measured(run)} == {one.id for one in run.kept}
     there = acceptance(counters).tau if counters and alike else None
     if here is not None and there is not None:
         yield _both_taus(here, there)
@@ -298,6 +290,14 @@ def _energy(run: BenchRun) -> Iterable[Remark]:
     if shared:
         names = ", ".join(str(card.index) for card in shared)
         text = f"Processes of others hold GPU {names} too: what they drew is in the energy."
+        yield Remark(Level.WEAK, "energy", text)
+    gone = run.looks[-1].at_s - run.looks[0].at_s if len(run.looks) > 1 else 0.0
+    each = gone / max(len(run.looks) - 1, 1)
+    if run.meter.source == "counter" and 0 < each < COUNTER_S / ENERGY_AGREE:
+        text = (
+            f"NVML's energy counter moves each {COUNTER_S:g} s, and these requests took {each:.2g} s: a prompt's joules may be off by"
+            f" {COUNTER_S / each * 100:.0f} %, those of all by {COUNTER_S / gone * 100:.0f} %. Longer answers (--max-tokens) tell them better."
+        )
         yield Remark(Level.WEAK, "energy", text)
 
 

@@ -6,44 +6,73 @@ rest on such a count are named invalid; those that rest on usage and the clock s
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
+from specconsole.bench.acceptance import acceptance
+from specconsole.bench.check import Level, check
+from specconsole.bench.figure import LEAST, LONGEST_S, Figures, rate
+from specconsole.bench.run import BenchRun
 from specconsole.bench.stats import ratio
 from specconsole.remote import outside
 
-NAMES: tuple[tuple[str, str, str], ...] = (
-    ("completed", "Successful requests", "completed"),
-    ("failed", "Failed requests", "failed"),
-    ("concurrency", "Maximum request concurrency", "max_concurrency"),
-    ("concurrency", "Max request concurrency", ""),
-    ("duration_s", "Benchmark duration (s)", "duration"),
-    ("input_tokens", "Total input tokens", "total_input_tokens"),
-    ("output_tokens", "Total generated tokens", "total_output_tokens"),
-    ("retokenized", "Total generated tokens (retokenized)", ""),
-    ("request_per_s", "Request throughput (req/s)", "request_throughput"),
-    ("output_tok_s", "Output token throughput (tok/s)", "output_throughput"),
-    ("peak_tok_s", "Peak output token throughput (tok/s)", "max_output_tokens_per_s"),
-    ("total_tok_s", "Total Token throughput (tok/s)", "total_token_throughput"),
-    ("acceptance_length", "Acceptance length", "spec_decode_acceptance_length"),
-    ("acceptance_length", "Accept length", ""),
-    ("acceptance_percent", "Acceptance rate (%)", "spec_decode_acceptance_rate"),
-    ("drafts", "Drafts", "spec_decode_num_drafts"),
-    ("drafted", "Draft tokens", "spec_decode_draft_tokens"),
-    ("accepted", "Accepted tokens", "spec_decode_accepted_tokens"),
+_MOST_MS = LONGEST_S * 1000
+
+
+def _ms(figures: Figures, name: str, value: object) -> float | None:
+    """A time; one below 0 is doubted with all of its kind."""
+    return figures.amount(name, value, _MOST_MS, -_MOST_MS)
+
+
+def _spread(figures: Figures, name: str, value: object) -> float | None:
+    """A deviation, which rounding leaves a little off 0 where all times are the same."""
+    tiny = isinstance(value, float) and abs(value) < LEAST
+    return 0.0 if tiny else figures.amount(name, value, _MOST_MS)
+
+
+def _percent(figures: Figures, name: str, value: object) -> float | None:
+    return figures.amount(name, value, 100)
+
+
+_count, _each = Figures.count, Figures.amount
+NAMES: tuple[tuple[str, str, str, Callable[[Figures, str, object], float | None]], ...] = (
+    ("completed", "Successful requests", "completed", _count),
+    ("failed", "Failed requests", "failed", _count),
+    ("concurrency", "Maximum request concurrency", "max_concurrency", _count),
+    ("concurrency", "Max request concurrency", "", _count),
+    ("duration_s", "Benchmark duration (s)", "duration", Figures.seconds),
+    ("input_tokens", "Total input tokens", "total_input_tokens", _count),
+    ("output_tokens", "Total generated tokens", "total_output_tokens", _count),
+    ("retokenized", "Total generated tokens (retokenized)", "", _count),
+    ("request_per_s", "Request throughput (req/s)", "request_throughput", _each),
+    ("output_tok_s", "Output token throughput (tok/s)", "output_throughput", _each),
+    ("peak_tok_s", "Peak output token throughput (tok/s)", "max_output_tokens_per_s", _each),
+    ("total_tok_s", "Total Token throughput (tok/s)", "total_token_throughput", _each),
+    ("acceptance_length", "Acceptance length", "spec_decode_acceptance_length", _each),
+    ("acceptance_length", "Accept length", "", _each),
+    ("acceptance_percent", "Acceptance rate (%)", "spec_decode_acceptance_rate", _percent),
+    ("drafts", "Drafts", "spec_decode_num_drafts", _count),
+    ("drafted", "Draft tokens", "spec_decode_draft_tokens", _count),
+    ("accepted", "Accepted tokens", "spec_decode_accepted_tokens", _count),
     *(
-        (f"{figure}_{metric}_ms", f"{figure.capitalize()} {metric.upper()} (ms)", f"{figure}_{metric}_ms")
+        (f"{figure}_{metric}_ms", f"{figure.capitalize()} {metric.upper()} (ms)", f"{figure}_{metric}_ms", _spread if figure == "std" else _ms)
         for metric in ("ttft", "tpot", "itl", "e2el")
         for figure in ("mean", "median", "std", "p50", "p90", "p95", "p99")
     ),
-)
-"""Ours, the words of the report, the key of the result file."""
+)  # fmt: skip
+"""Ours, the words of the report, the key of the result file, and how the number is taken."""
 _LINE = re.compile(r"^(?P<name>[A-Za-z][^:\n]{1,60}?):\s+(?P<value>-?[\d,]*\.?\d+|inf|nan)\s*$")
 _POSITION = re.compile(r"^\s+Position (?P<place>\d{1,3}):\s+(?P<value>\d{1,9}(?:\.\d{1,9})?)\s*$")
 FIGURES = ("mean", "median", "p50", "p90", "p95", "p99")
+RANKS = ("median", "p50", "p90", "p95", "p99")
+"""Percentiles, each at least as large as the one before."""
+_SAME = 1e-6
+_LEAST_STEP = 0.6
+"""Mean ITL over mean TPOT. In each request a gap between chunks is no shorter than the time of a token, but TPOT is a mean over
+requests and ITL one over gaps: short answers that wait weigh more in TPOT, and bring the ratio of true reports down to 0.75 or so."""
 _ROUNDED, _CLOSE_TIME = 0.01, 0.01
 """A report rounds its seconds to a hundredth; tokens and rate that tell another duration were not counted over the same time."""
 _CLOSE = 0.5
@@ -59,6 +88,10 @@ class ClientReport:
     per_position: tuple[float, ...] | None = None
     """Fractions."""
     model: str | None = None
+    wrong: tuple[str, ...] = ()
+    """Why its figures cannot be believed, as the reader of its file has found."""
+    unread: tuple[str, ...] = ()
+    """Why values of the file are not taken, a sentence each: they are no numbers, or none that can be; not known, and never 0."""
 
     def get(self, name: str) -> float | None:
         """A figure, or None."""
@@ -88,7 +121,7 @@ class ClientReport:
     @property
     def tokens_per_chunk(self) -> float | None:
         """Mean ITL / mean TPOT: with speculation a chunk is a step of several tokens, and ITL the time of a step."""
-        return ratio(self.get("mean_itl_ms"), self.get("mean_tpot_ms"))
+        return rate(ratio(self.get("mean_itl_ms"), self.get("mean_tpot_ms")))
 
 
 @dataclass(frozen=True)
@@ -96,28 +129,64 @@ class Doubt:
     """One thing that cannot be."""
 
     code: str
-    """peak, retokenized, ttft_zero, negative, tpot_zero, tokens, none_completed."""
+    """checks, unread, failures, peak, retokenized, ttft_zero, negative, tpot_zero, order, itl_below, tokens, none_completed."""
     text: str
     invalid: tuple[str, ...]
     """What is not to be used for it: peak_output_throughput, itl, tpot, ttft."""
+
+
+def of_run(run: BenchRun) -> ClientReport:
+    """A run as such a report, our own or one that another tool's file tells; what it does not tell is left out."""
+    timing, counters, who = run.timing(), run.counters(), run.identity
+    told = {
+        "completed": timing.requests,
+        "output_tokens": timing.tokens,
+        "output_tok_s": timing.total_tok_s,
+        "median_ttft_ms": _in_ms(timing.ttft_s),
+        "p99_ttft_ms": _in_ms(timing.ttft_p99_s),
+        "mean_tpot_ms": _in_ms(timing.tpot_s),
+        "mean_itl_ms": _in_ms(timing.step_s),
+        "p99_itl_ms": _in_ms(timing.step_p99_s),
+        "drafts": counters.drafts if counters else None,
+        "drafted": counters.draft_tokens if counters else None,
+        "accepted": counters.accepted if counters else None,
+    }
+    places = acceptance(counters).per_position if counters else None
+    name = " ".join(part for part in (who.unit, who.arm if who.method or who.speculation is not None else "") if part)
+    wrong = tuple(remark.text for remark in check(run) if remark.level is Level.WRONG)
+    values = {name: value for name, value in told.items() if value is not None}
+    return ClientReport(values, places, name or who.model, wrong, run.told.unread if run.told else ())
+
+
+def _in_ms(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1000
 
 
 def read(text: str) -> ClientReport | None:
     """Read a report or a result file; None: it is neither."""
     if text.lstrip()[:1] in ("{", "["):
         return _from_json(text)
-    words = {name.lower(): ours for ours, name, _ in NAMES}
+    words = {name.lower(): (ours, take) for ours, name, _, take in NAMES}
+    figures = Figures()
     values: dict[str, float] = {}
     places: dict[int, float] = {}
     for line in text.splitlines():
         if found := _POSITION.match(line):
-            places[int(found["place"])] = float(found["value"]) / 100
-        elif (found := _LINE.match(line.strip())) and (ours := words.get(found["name"].strip().lower())):
-            value = float(found["value"].replace(",", ""))
-            if value == value and abs(value) != float("inf"):
+            places[int(found["place"])] = float(found["value"])
+        elif (found := _LINE.match(line.strip())) and (known := words.get(found["name"].strip().lower())):
+            ours, take = known
+            value = take(figures, found["name"].strip(), float(found["value"].replace(",", "")))
+            if value is not None:
                 values.setdefault(ours, value)
-    positions = tuple(places[place] for place in sorted(places)) if places else None
-    return ClientReport(values, positions) if values else None
+    rates = _shares(figures, "Position", [places[place] for place in sorted(places)], 100)
+    return ClientReport(values, rates, unread=figures.unread) if values else None
+
+
+def _shares(figures: Figures, name: str, values: object, whole: float) -> tuple[float, ...] | None:
+    """Of each position its share, all of them or none."""
+    found = values if isinstance(values, list) else []
+    known = [one for value in found if (one := figures.amount(name, value, whole)) is not None]
+    return tuple(one / whole for one in known) if known and len(known) == len(found) else None
 
 
 def _from_json(text: str) -> ClientReport | None:
@@ -128,18 +197,14 @@ def _from_json(text: str) -> ClientReport | None:
     value: Any = found[-1] if isinstance(found, list) and found else found
     if not isinstance(value, dict):
         return None
-    values = {
-        ours: float(value[key])
-        for ours, _, key in NAMES
-        if key
-        and isinstance(value.get(key), (int, float))
-        and not isinstance(value.get(key), bool)
-        and math.isfinite(value[key])
-    }
-    rates = value.get("spec_decode_per_position_acceptance_rates")
-    places = tuple(float(rate) for rate in rates if isinstance(rate, (int, float))) if isinstance(rates, list) else None
+    figures = Figures()
+    taken = {ours: take(figures, key, value.get(key)) for ours, _, key, take in NAMES if key}
+    values = {ours: number for ours, number in taken.items() if number is not None}
+    rates = "spec_decode_per_position_acceptance_rates"
+    places = _shares(figures, rates, value.get(rates), 1)
     model = value.get("model_id")
-    return ClientReport(values, places or None, model if isinstance(model, str) else None) if values else None
+    name = model if isinstance(model, str) else None
+    return ClientReport(values, places, name, unread=figures.unread) if values else None
 
 
 def doubts(report: ClientReport) -> tuple[Doubt, ...]:
@@ -148,6 +213,8 @@ def doubts(report: ClientReport) -> tuple[Doubt, ...]:
 
 
 def _doubts(report: ClientReport) -> Iterator[Doubt]:
+    yield from (Doubt("checks", said, ("tpot", "ttft", "itl")) for said in report.wrong)
+    yield from (Doubt("unread", said, ()) for said in report.unread)
     chunky = _chunks_counted(report)
     peak, mean = report.get("peak_tok_s"), report.get("output_tok_s")
     if peak is not None and mean is not None and peak < mean * 0.999:
@@ -164,12 +231,37 @@ def _doubts(report: ClientReport) -> Iterator[Doubt]:
     if report.get("mean_tpot_ms") == 0:
         text = "The mean TPOT is 0: no answer had a second token, or the client saw none."
         yield Doubt("tpot_zero", text, ("tpot",))
+    yield from _impossible(report)
     made, took = report.get("output_tokens"), report.get("duration_s")
     if mean and made is not None and took and abs(made / mean - took) > _CLOSE_TIME * took + _ROUNDED:
         text = f"{made:,.0f} tokens in {took:g} s are {made / took:,.2f} tok/s, not the {mean:g} that are reported."
         yield Doubt("tokens", text, ("output_throughput",))
-    if report.get("completed") == 0:
+    bad, good = report.get("failed"), report.get("completed")
+    if bad and good:
+        few = f"{bad:,.0f} of {bad + good:,.0f} requests failed: the figures are those of the others, under less load than was meant."
+        yield Doubt("failures", few, ())
+    if good == 0:
         yield Doubt("none_completed", "No request was completed.", ("output_throughput", "ttft", "tpot", "itl"))
+
+
+def _impossible(report: ClientReport) -> Iterator[Doubt]:
+    """Times that cannot stand beside each other."""
+    for name in ("ttft", "tpot", "itl", "e2el"):
+        if found := _disorder(report, name):
+            yield Doubt("order", found, (name,))
+    step, each = report.get("mean_itl_ms"), report.get("mean_tpot_ms")
+    if step is not None and each is not None and 0 < step < _LEAST_STEP * each:
+        text = f"The mean ITL of {step:g} ms is far below the mean TPOT of {each:g} ms: a chunk holds one token or more, so one of the two is not true."
+        yield Doubt("itl_below", text, ("tpot", "itl"))
+
+
+def _disorder(report: ClientReport, name: str) -> str:
+    """Where a percentile is above a higher one; "": they rise, as far as they are told."""
+    told = [(figure, value) for figure in RANKS if (value := report.get(f"{figure}_{name}_ms")) is not None]
+    for (low, below), (high, above) in pairwise(told):
+        if above >= 0 and below > above * (1 + _SAME) + _ROUNDED:
+            return f"The {low} {name.upper()} of {below:g} ms is above the {high} of {above:g} ms, which cannot be."
+    return ""
 
 
 def _negative(report: ClientReport, name: str) -> bool:

@@ -20,6 +20,9 @@ SOURCES = {
 }
 """In words for people, by what the load generator says."""
 
+COUNTER_S = 0.1
+"""NVML's counter moves so often (measured, `remote/drive_energy`): a window's joules are off by as much of its power."""
+
 
 @dataclass(frozen=True)
 class Card:

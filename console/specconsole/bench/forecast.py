@@ -38,7 +38,12 @@ def pace_of(run: BenchRun) -> Pace | None:
 
 
 def remembered(summary: Mapping[str, Any]) -> Pace | None:
-    """The same from the history's few figures; what is no number there is not known."""
+    """The same from the history's few figures; what is no number there is not known.
+
+    Another tool's run says nothing of a benchmark here: what it asked is not known.
+    """
+    if summary.get("tool"):
+        return None
     tpot_s, ttft_s = (summary.get(name) for name in ("tpot_s", "ttft_s"))
     streams, context = summary.get("concurrency", 1), summary.get("context", 0)
     if not isinstance(tpot_s, (int, float)) or not isinstance(streams, int) or not isinstance(context, int):

@@ -54,7 +54,9 @@ def read(text: str, name: str) -> tuple[BenchRun, ...] | None:
             try:
                 found = tuple(reader(text))
             except (KeyError, TypeError, ValueError, AttributeError, RecursionError, OverflowError) as error:
-                raise UsageError(f"{name} is damaged.", f"{type(error).__name__}.") from error
+                raise UsageError(
+                    f"{name} is damaged.", "It is cut off, or not of the form that its tool writes."
+                ) from error
             if not found:
                 raise UsageError(f"{name} holds no request that succeeded.")
             return found
@@ -67,6 +69,6 @@ def text_of(name: str) -> str:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise UsageError(f"{name} is larger than {MOST_BYTES >> 30} GiB.")
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # editors on Windows put a mark before the first brace
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{name} cannot be read.", f"{reason(error)}.", KNOWN) from error

@@ -16,7 +16,10 @@ def reasons(a: Sequence[BenchRun], b: Sequence[BenchRun], shared: Sequence[str])
     """Everything that forbids comparing these runs of two arms."""
     first, others = a[0], [*a[1:], *b]
     yield from dict.fromkeys(text for other in others for text in _differ(first, other, shared))
-    if not shared:
+    drivers = [arm[0].told.tool if arm[0].told is not None else "`bench`" for arm in (a, b)]
+    if (a[0].told is None) != (b[0].told is None):
+        yield f"A was measured by {drivers[0]} and B by {drivers[1]}: other prompts, and other ways to take the time"
+    elif not shared:
         yield "they share no prompt"
     for name, run in _named(a, b):
         wrong = [remark.text.rstrip(".") for remark in check(run) if remark.level is Level.WRONG]
@@ -128,7 +131,8 @@ def _others(a: BenchRun, b: BenchRun) -> Iterator[str]:
     yield "The files do not tell which prompts were sent; only their mean length could be compared."
     untold = [name.replace("_", " ") for name in dict.fromkeys((*a.told.untold, *b.told.untold))]
     if untold:
-        yield f"Not told by these files, and so not compared: {', '.join(untold)}, vLLM version, host, start."
+        hosts = [] if a.identity.host and b.identity.host else ["host"]
+        yield f"Not told by these files, and so not compared: {', '.join([*untold, 'vLLM version', *hosts, 'start'])}."
 
 
 def _place(run: BenchRun) -> str:

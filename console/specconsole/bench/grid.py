@@ -15,9 +15,9 @@ from specconsole.bench.run import BenchRun
 from specconsole.bench.spec import BenchSpec
 from specconsole.bench.stats import mean, span_s
 from specconsole.errors import UsageError
+from specconsole.remote.experiment_rule import MOST_CELLS
 
 T = TypeVar("T", int, float)
-MOST_CELLS = 200
 _SIZES = {"": 1, "k": 1000, "K": 1024, "m": 1_000_000, "M": 1 << 20}
 """As vLLM reads sizes on its command line."""
 

@@ -85,9 +85,9 @@ async def begin(
     if answer.get("running") is None:
         raise SpecConsoleError(f"{host.name} did not begin the run.", why)
     if answer.get("kind") == "drive":
-        hint = f"`specconsole bench {host.name} --follow` shows it, --cancel ends it."
+        hint = f"`specconsole bench {host.typed} --follow` shows it, --cancel ends it."
         raise BenchRunning(f"A benchmark runs on {host.name} already.", hint, str(answer["running"]))
-    hint = f"`specconsole experiment watch {host.name}` shows it." if answer.get("kind") == "experiment" else ""
+    hint = f"`specconsole experiment watch {host.typed}` shows it." if answer.get("kind") == "experiment" else ""
     raise BenchRunning(f"{why[:1].upper()}{why[1:]} on {host.name}: nothing is measured meanwhile.", hint, None)
 
 

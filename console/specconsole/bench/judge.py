@@ -76,6 +76,13 @@ def judge(a: Sequence[Start], b: Sequence[Start], margin: float = MARGIN) -> Jud
     return Judgement(word, counts, math.exp(effect), math.exp(effect - bound), math.exp(effect + bound), s)
 
 
+def least_effect(starts: tuple[int, int], margin: float = MARGIN) -> float | None:
+    """The smallest share of time per token that so many starts can tell, where they scatter as usual; None: no verdict."""
+    if min(starts) < 1 or sum(starts) < 3:
+        return None
+    return max(margin, math.expm1(Z * START_DEVIATION * math.sqrt(sum(1 / count for count in starts))))
+
+
 def _log_mean(start: Start) -> float | None:
     if not start or min(start.values()) <= 0:
         return None

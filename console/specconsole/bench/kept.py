@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from specconsole.bench.run import BenchRun
@@ -27,7 +28,8 @@ async def kept_run(number: int, memory: Memory) -> BenchRun:
         raise memory.trouble
     if found is None:
         raise UsageError(f"The history has no run {number}.", hint="`specconsole history runs` lists them.")
-    return BenchRun.from_json(found.body)
+    # A run of tens of thousands of stamps takes a tenth of a second in which a screen would not move.
+    return await asyncio.to_thread(BenchRun.from_json, found.body)
 
 
 async def loads_of(runs: Sequence[BenchRun], memory: Memory) -> tuple[Load, ...]:

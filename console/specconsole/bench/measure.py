@@ -17,6 +17,7 @@ from specconsole.bench.execute import execute
 from specconsole.bench.grid import in_flight, kv_limited
 from specconsole.bench.run import BenchRun, Identity
 from specconsole.bench.spec import BenchSpec
+from specconsole.bench.told import Told
 from specconsole.errors import LinkLost, NotPermitted
 from specconsole.history.entry import Run
 from specconsole.history.memory import Memory
@@ -144,7 +145,8 @@ async def _number(memory: Memory | None, host: str, unit: str, invocation: str) 
     if memory is None:
         return 0
     runs = await memory.runs(host, unit, limit=MOST_RUNS)
-    numbers = [int(run.summary.get("number", 0)) for run in runs if run.invocation == invocation]
+    ours = [run for run in runs if run.invocation == invocation and not run.summary.get("tool")]
+    numbers = [int(run.summary.get("number", 0)) for run in ours]
     return (max(numbers) + 1) % MOST_RUNS if numbers else 0
 
 
@@ -193,16 +195,30 @@ def entry(run: BenchRun) -> Run:
         "number": run.number,
         "run": run.id or None,
     }
+    if run.told is not None:
+        summary |= _of_another(run, run.told)
     return Run(
         host=run.identity.host,
         unit=run.identity.unit,
         started=run.started,
-        label=run.spec.label,
+        label=run.spec.label if run.told is None else run.told.mark(run.spec.label),
         summary={name: value for name, value in summary.items() if value is not None},
         body=run.to_json(),
         invocation=run.identity.invocation,
         fingerprint=fingerprint(run),
     )
+
+
+def _of_another(run: BenchRun, told: Told) -> dict[str, Any]:
+    """What marks another tool's run in lists; what its file does not tell is absent there."""
+    untold = [*told.untold, *([] if run.identity.invocation else ["start"])]
+    return {
+        **dict.fromkeys((*told.untold, "prompts", "in_flight", "kv_limited")),
+        "tool": told.tool,
+        "untold": ", ".join(name.replace("_", " ") for name in untold) or None,
+        "mean_over": None if told.pooled else "requests",
+        "input_tokens": None if told.input_tokens is None else round(told.input_tokens),
+    }
 
 
 def fingerprint(run: BenchRun) -> dict[str, Any]:

@@ -10,7 +10,7 @@ WITHIN_S = 7 * 86400.0
 """Runs this much older than the newest are of another time."""
 MOST = 8
 """Runs of one arm in one cell: more say no more."""
-_ALIKE = ("model", "version", "prompts", "temperature", "max_tokens", "api", "context")
+_ALIKE = ("tool", "model", "version", "prompts", "temperature", "max_tokens", "api", "context")
 
 
 def newest(runs: Sequence[Run]) -> tuple[Run, ...]:
@@ -35,3 +35,17 @@ def newest(runs: Sequence[Run]) -> tuple[Run, ...]:
         cells.setdefault((run.unit, run.summary.get("arm"), run.summary.get("concurrency")), []).append(run)
     chosen = [run for found in cells.values() for run in found[:MOST]]
     return tuple(sorted(chosen, key=lambda run: (run.summary.get("arm") != "baseline", run.started)))
+
+
+def beside(run: Run, runs: Sequence[Run]) -> tuple[Run, ...]:
+    """The runs that one may be compared with: of its host and question, those of other arms first, the newest first."""
+    arm = (run.unit, run.summary.get("arm"))
+    asked = [
+        one
+        for one in runs
+        if one.id != run.id
+        and one.host == run.host
+        and one.summary.get("why") == "finished"
+        and all(one.summary.get(name) == run.summary.get(name) for name in (*_ALIKE, "concurrency"))
+    ]
+    return tuple(sorted(asked, key=lambda one: ((one.unit, one.summary.get("arm")) == arm, -one.started)))

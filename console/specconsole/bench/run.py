@@ -124,13 +124,14 @@ class BenchRun:
     started: float = 0.0
     """Seconds since the epoch by the host's clock."""
     number: int = 0
-    """How many runs this start of the unit had seen before."""
+    """How many runs this start of the unit had seen before; of another tool's run a number made from its file."""
     cache: str = ""
     """How the prefix cache was avoided: salt or prefix."""
     tunnel: bool = False
     """The host has no Python: stamped on this machine, through the tunnel, so with the network's delay and jitter."""
     id: str = ""
-    """Its name on the host that carried it; "" where it was driven over the link, or by an earlier version."""
+    """Its name on the host that carried it, or (of another tool) one made from its file; "" where it was driven over the
+    link, or by an earlier version."""
     direct: str = ""
     """Why it was driven over the link, and would have ended with it, although the host has Python."""
     results: tuple[Result, ...] = ()
@@ -147,7 +148,7 @@ class BenchRun:
     notes: tuple[str, ...] = ()
     """What the load generator said on the way."""
     told: Told | None = None
-    """Another tool measured it, and its file tells these figures; such a run has no results, and is not written again."""
+    """Another tool measured it, and its file tells these figures; such a run has no results."""
     why: str = ""
     """How it ended: finished, cancelled, failed, link lost; "" while it runs."""
     error: str = ""
@@ -244,6 +245,7 @@ class BenchRun:
             "results": [_flat(one) for one in self.results],
             "scrapes": [_flat(one) for one in self.scrapes],
             "windows": [_flat(one) for one in self.windows],
+            **({"told": self.told.to_json()} if self.told is not None else {}),
         }
 
     @staticmethod
@@ -259,7 +261,7 @@ class BenchRun:
             )
         try:
             return _read(value)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise UsageError("This benchmark run is damaged.", f"{type(error).__name__}: {error}.") from error
 
 
@@ -275,7 +277,7 @@ def cache_tokens(scrape: Scrape) -> int | None:
 
 
 _BY_HAND = (
-    "spec", "identity", "results", "warmup", "scrapes", "windows", "meter", "looks", "health", "discarded", "notes",
+    "spec", "identity", "results", "warmup", "scrapes", "windows", "meter", "looks", "health", "discarded", "notes", "told",
 )  # fmt: skip
 
 
@@ -307,6 +309,7 @@ def _read(value: Mapping[str, Any]) -> BenchRun:
         health=Health(**value["health"]),
         discarded=dict(value["discarded"]),
         notes=tuple(value["notes"]),
+        told=None if value.get("told") is None else Told.from_json(value["told"]),
         why=str(value["why"]),
         error=str(value["error"]),
     )

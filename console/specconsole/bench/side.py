@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from specconsole.bench.compare import Comparison, Pair, step_cost
-from specconsole.bench.judge import START_DEVIATION, Judgement, Word, Z
+from specconsole.bench.judge import START_DEVIATION, Judgement, Word, Z, least_effect
 from specconsole.bench.likeness import Likeness
 from specconsole.bench.run import BenchRun
 from specconsole.bench.sentence import drafters, other_lengths, sentences
@@ -29,7 +29,7 @@ DEFINITIONS = (
     "tok/s: tokens of one stream / time from its request to its last chunk. B/A: below 1, B is quicker (tok/s: slower).",
     "τ: tokens per step over all steps. acc.: accepted / drafted tokens, which leaves out steps without a draft.",
     "R: mean step of the run with speculation / TPOT of the baseline; speculation pays where τ is above it.",
-    "overall ratio: geometric mean over prompts with equal weights; beside it all tokens with equal weight.",
+    "overall: all tokens together, so long answers count more. The verdict: geometric mean over prompts, each counts the same.",
     QUANTILES,
 )
 
@@ -62,8 +62,32 @@ def verdict(found: Comparison) -> str:
     if found.baseline is not None:
         whose = "speculation"
         if found.baseline is found.b:
-            judgement = _turned(judgement)
+            judgement = turned(judgement)
     return f"{_said(judgement, whose)} {_prompts(found)}"
+
+
+def short(found: Comparison) -> str:
+    """The answer in a few words, for a list."""
+    ratio = found.judgement.ratio
+    if not found.comparable or ratio is None or found.one_start:
+        return word(found)
+    return f"{word(found)}, {_time(1 / ratio if found.baseline is found.b else ratio)}"
+
+
+def word(found: Comparison) -> str:
+    """The answer without any figure."""
+    if not found.comparable:
+        return "not comparable"
+    if found.judgement.ratio is None:
+        return "not known"
+    if found.one_start:
+        return "both of one start"
+    judged = (turned(found.judgement) if found.baseline is found.b else found.judgement).word
+    words = {Word.FASTER: "faster", Word.SLOWER: "slower"}
+    if found.baseline is not None:
+        words = {Word.FASTER: "pays", Word.SLOWER: "does not pay"}
+    words |= {Word.ALIKE: "no difference", Word.UNCLEAR: "cannot be told"}
+    return words.get(judged, judged.value)
 
 
 def _said(judgement: Judgement, whose: str) -> str:
@@ -71,8 +95,7 @@ def _said(judgement: Judgement, whose: str) -> str:
     pays = {Word.FASTER: "pays", Word.SLOWER: "does not pay"}
     known = f"{_changed(ratio)}; 95 %: {_interval(judgement)}"
     if judgement.word is Word.ONE_START:
-        word = "as fast" if _alike(ratio) else "slower" if ratio >= 1 else "faster"
-        return f"One start each: {whose} is {word}: {_changed(ratio)}. No verdict: {_doubt(ratio)}"
+        return f"One start each: {whose} took {_changed(ratio)}, {_doubt(ratio)}."
     if judgement.word is Word.ALIKE:
         return f"{whose[0].upper()}{whose[1:]} makes no difference within the margin ({known})."
     if judgement.word is Word.UNCLEAR:
@@ -82,8 +105,8 @@ def _said(judgement: Judgement, whose: str) -> str:
     return f"Speculation {pays[judgement.word]} ({known})."
 
 
-def _turned(judgement: Judgement) -> Judgement:
-    """A against B in the place of B against A."""
+def turned(judgement: Judgement) -> Judgement:
+    """A judgement as A against B in the place of B against A."""
     words = {Word.FASTER: Word.SLOWER, Word.SLOWER: Word.FASTER}
     ratio, low, high = judgement.ratio, judgement.low, judgement.high
     return replace(
@@ -97,9 +120,13 @@ def _turned(judgement: Judgement) -> Judgement:
 
 def _changed(value: float) -> str:
     """1.093 is "9.3 % more time per token"; "faster by" would leave open whether of time or of speed."""
+    return f"{_time(value)} ({value:.3f}x)"
+
+
+def _time(value: float) -> str:
     if _alike(value):
-        return f"the same time per token ({value:.3f}x)"
-    return f"{abs(value - 1) * 100:.1f} % {'more' if value >= 1 else 'less'} time per token ({value:.3f}x)"
+        return "the same time per token"
+    return f"{abs(value - 1) * 100:.1f} % {'more' if value >= 1 else 'less'} time per token"
 
 
 def _alike(value: float) -> bool:
@@ -108,10 +135,13 @@ def _alike(value: float) -> bool:
 
 
 def _doubt(ratio: float) -> str:
-    text = f"starts of one unit differ by about {START_DEVIATION * 100:.0f} % with nothing changed"
+    """What one start each allows to conclude, and what to measure next."""
+    chance = f"the {math.expm1(ONE_START_BOUND) * 100:.1f} % by which two starts differ with nothing changed"
     if abs(math.log(ratio)) < ONE_START_BOUND:
-        text += f", so two of them by up to {math.expm1(ONE_START_BOUND) * 100:.1f} %"
-    return text + "."
+        least = (least_effect((2, 2)) or 0.0) * 100
+        return f"within {chance}, so nothing can be concluded; two starts of each (A-B-B-A) tell differences above {least:.1f} %"
+    word = "slower" if ratio > 1 else "faster"
+    return f"beyond {chance}, so it is probably {word}; one more start of either (A-B-A) can make that a verdict"
 
 
 def _interval(judgement: Judgement) -> str:
@@ -147,7 +177,7 @@ def _weights(found: Comparison) -> Iterator[str]:
     judgement, starts = found.judgement, found.judgement.starts
     if judgement.ratio is not None and found.token_ratio is not None:
         yield (
-            f"TPOT B/A: {judgement.ratio:.3f} with prompts weighted equally, {found.token_ratio:.3f} with tokens weighted equally."
+            f"TPOT B/A: {judgement.ratio:.3f} with prompts weighted equally, which is the verdict's; {found.token_ratio:.3f} over all tokens, as in the row overall."
         )
     yield f"Starts: {starts[0]} of A, {starts[1]} of B; deviation between starts taken as {judgement.deviation * 100:.1f} %."
 

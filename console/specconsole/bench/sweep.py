@@ -16,6 +16,7 @@ from specconsole.bench.stats import ratio
 
 FELL = 0.9
 """AL below this share of what it was is a regression, however fast it still is."""
+OTHER_LOADS = "different loads"
 UNEVEN = 0.02
 """Answers whose lengths differ by more are not the same work."""
 
@@ -58,6 +59,8 @@ class Arm:
     drafted: int | None = None
     accepted: int | None = None
     per_position: tuple[float, ...] | None = None
+    prompt_tokens: float | None = None
+    """Mean tokens of a prompt."""
     load: int | None = None
     """Requests at once; None: one load alone, or not told."""
     baseline: bool = False
@@ -118,6 +121,8 @@ class Sweep:
         if self.word is Word.REGRESSION:
             lengths = [row.arm.acceptance_length or 0.0 for row in self.rows]
             return f"The acceptance length fell from {lengths[0]:.2f} to {lengths[-1]:.2f}: look what changed (drafter, template, quantisation, version, prompts)."
+        if OTHER_LOADS in self.warnings:
+            return "There is nothing to compare: no two of them were measured under the same load."
         if self.word is Word.UNKNOWN or not known:
             return "There is nothing to compare with: a baseline without speculation is missing."
         if self.word is Word.MIXED:
@@ -143,7 +148,7 @@ def compare(arms: Sequence[Arm]) -> Sweep:
     words = {part.word for part in parts} - {Word.UNKNOWN}
     rows = tuple(row for part in parts for row in part.rows)
     if not words:
-        return Sweep(None, rows, Word.UNKNOWN)
+        return Sweep(None, rows, Word.UNKNOWN, warnings=(OTHER_LOADS,))
     mixed = Word.FASTER in words and words - {Word.FASTER}
     word = Word.MIXED if mixed else Word.SLOWER if Word.SLOWER in words else next(iter(words))
     first = parts[0]
@@ -214,7 +219,13 @@ def _cause(word: Word, known: Sequence[Compared]) -> str:
 
 
 def _warnings(baseline: Arm, known: Sequence[Compared]) -> Iterator[str]:
-    lengths = [arm.tokens for arm in (baseline, *(row.arm for row in known))]
-    told = [length for length in lengths if length is not None]
-    if len(told) > 1 and max(told) - min(told) > UNEVEN * max(told):
+    arms = (baseline, *(row.arm for row in known))
+    if _uneven([arm.tokens for arm in arms]):
         yield "unequal output lengths"
+    if _uneven([arm.prompt_tokens for arm in arms]):
+        yield "unequal prompts"
+
+
+def _uneven(lengths: Sequence[float | None]) -> bool:
+    told = [length for length in lengths if length is not None]
+    return len(told) > 1 and max(told) - min(told) > UNEVEN * max(told)

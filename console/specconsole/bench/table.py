@@ -238,7 +238,7 @@ def _heading_of(run: BenchRun, told: Told) -> tuple[str, ...]:
     at = datetime.fromtimestamp(run.started, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC") if run.started else UNKNOWN
     streams = UNKNOWN if "concurrency" in told.untold else str(spec.concurrency)
     lines = (
-        (f"{one_line(who.unit) or 'a file'}, measured by {one_line(told.tool)}", one_line(spec.label)),
+        (f"{one_line(who.unit) or 'a file'}{f' on {one_line(who.host)}' if who.host else ''}, measured by {one_line(told.tool)}", one_line(spec.label)),
         (one_line(who.model or UNKNOWN), one_line(who.arm)),
         (f"{timing.requests} requests, {number(timing.tokens)} tokens", f"{streams} at once",
          f"{number(told.input_tokens)} tokens a prompt", at),
@@ -328,8 +328,15 @@ def _energy(run: BenchRun) -> dict[str, object]:
     }
 
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for the beginning of a formula."""
+
+
 def to_csv(run: BenchRun) -> str:
-    """The run as CSV: one line a prompt and one overall, numbers unrounded, unknown ones empty."""
+    """The run as CSV: one line a prompt and one overall, numbers unrounded, unknown ones empty.
+
+    A text that a spreadsheet would take for a formula stands behind an apostrophe.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     columns = TIMES + MORE + GAINS
@@ -342,5 +349,11 @@ def to_csv(run: BenchRun) -> str:
     writer.writerow([*(column.key for column in columns), *fixed])
     for row in rows(run):
         values = [column.value(row) for column in columns]
-        writer.writerow(["" if value is None else value for value in (*values, *fixed.values())])
+        writer.writerow([_cell(value) for value in (*values, *fixed.values())])
     return out.getvalue()
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, str) and value[:1] in _FORMULA and value:
+        return f"'{value}"
+    return "" if value is None else value

@@ -7,14 +7,18 @@ and compares with nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
+from specconsole.bench import figure
 from specconsole.bench.acceptance import Counters, total
 from specconsole.bench.stats import Timing, ratio
 
 ALL = "all requests"
 """The name of the one prompt."""
+_LEAST_TAU = 0.98
+"""Of a rounded report of chunks of one token each."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,36 @@ class Told:
     """Why its figures cannot be believed."""
     weak: tuple[str, ...] = ()
     """What weakens them."""
+    unread: tuple[str, ...] = ()
+    """Why numbers of the file are not taken, a sentence each."""
+
+    def mark(self, label: str = "") -> str:
+        """What such a run is called in lists, so that nobody takes it for one of our own."""
+        return f"from {self.tool}{f': {label}' if label else ''}"
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> Told:
+        """The same again. Raises KeyError, TypeError and ValueError where it is none."""
+        counters, times = value["counters"], value["timing"]
+        for name, one in (*times.items(), *(counters or {}).items()):
+            if not isinstance(one, (int, float, list, type(None))):
+                raise ValueError(f"{name} is no number")
+        made = Told(
+            **{
+                **value,
+                "timing": Timing(**{**times, "tpots_s": tuple(times["tpots_s"])}),
+                "counters": None if counters is None else Counters(**counters),
+                **{name: tuple(value[name]) for name in ("untold", "wrong", "weak", "unread")},
+            }
+        )
+        places = made.counters.per_position if made.counters else None
+        if made.counters is None or places is None:
+            return made
+        return replace(made, counters=replace(made.counters, per_position=tuple(places)))
 
 
 def figures(
@@ -57,8 +91,10 @@ def figures(
     The first chunk is taken for one token. `steps` are the chunks after it; without them tau is what a mean step holds.
     """
     later = tokens - requests if tokens is not None and tokens > requests else None
-    tpot = ratio(decode_s, later) if decode_s and decode_s > 0 else None
-    tau = ratio(later, steps) if steps else ratio(step_s, tpot)
+    tpot = figure.seconds(ratio(decode_s, later)) if decode_s and decode_s > 0 else None
+    tau = figure.rate(ratio(later, steps) if steps else ratio(step_s, tpot))
+    if not steps and tau is not None and tau < _LEAST_TAU:
+        tau = None  # the two means weigh requests and gaps differently; no chunk holds less than a token
     return Timing(
         requests=requests,
         tokens=tokens,
@@ -70,7 +106,7 @@ def figures(
         step_p50_s=step_p50_s,
         step_p99_s=step_p99_s,
         tau=tau,
-        stream_tok_s=stream_tok_s,
+        stream_tok_s=figure.rate(stream_tok_s),
         total_tok_s=total_tok_s,
     )
 
@@ -94,6 +130,7 @@ def together(parts: Sequence[Told]) -> Told:
         pooled=all(part.pooled for part in parts),
         wrong=tuple(dict.fromkeys(said for part in parts for said in part.wrong)),
         weak=tuple(dict.fromkeys(said for part in parts for said in part.weak)),
+        unread=tuple(dict.fromkeys(said for part in parts for said in part.unread)),
     )
 
 

@@ -15,13 +15,14 @@ from statistics import median
 
 from specconsole.bench.judge import STUDENT, Word, Z, judge
 from specconsole.history.entry import Load, Run
+from specconsole.text import milliseconds, number, percent
 
 USUAL_OF = 5
 """What is usual is told by so many starts before the newest."""
 LENGTH_LOSS = 0.10
 """An acceptance length that fell by this share is a regression, whatever the speed."""
-LOAD_STARTS, LOAD_MARGIN = 3, 0.10
-"""A load is judged against at least so many earlier ones; smaller changes than this are of no interest."""
+STARTS, MARGIN = 3, 0.10
+"""Loads, first tokens and energy are judged against at least so many starts; smaller changes than this are of no interest."""
 
 
 class Drift(Enum):
@@ -49,7 +50,7 @@ class Course:
     """One figure over the starts."""
 
     key: str
-    """tpot_s, acceptance_length, tau, acceptance_rate, coverage, ready_s."""
+    """One of `FIGURES`, or ready_s."""
     points: tuple[Point, ...]
     """The oldest first."""
     usual: float | None = None
@@ -78,9 +79,13 @@ class Trend:
         return tuple(course for course in self.courses if course.drift is Drift.WORSE)
 
 
-FIGURES = ("tpot_s", "tau", "acceptance_length", "acceptance_rate", "coverage")
+FIGURES = ("tpot_s", "ttft_s", "tau", "acceptance_length", "acceptance_rate", "coverage", "joules_per_token")
 """The keys of a run's summary that are followed."""
-_ASKED = ("arm", "prompts", "concurrency", "temperature", "max_tokens", "api", "context")
+_ASKED = (
+    "tool", "mean_over", "input_tokens", "untold",
+    "arm", "prompts", "concurrency", "temperature", "max_tokens", "api", "context",
+)  # fmt: skip
+"""Other tools' runs (the first line is theirs) never stand in a row with our own, nor with each other's."""
 _BENEATH = ("model", "version", "runner", "async_scheduling", "driver", "kv_tokens", "argv")
 
 
@@ -99,7 +104,8 @@ def trends(runs: Sequence[Run], loads: Sequence[Load] = ()) -> tuple[Trend, ...]
 
 def _of_runs(runs: Sequence[Run]) -> Trend:
     starts = list(_starts(runs))
-    courses = (_course(key, [point for start in starts if (point := _point(start, key))]) for key in FIGURES)
+    known = all(run.invocation for run in runs) or not runs[-1].summary.get("tool")
+    courses = (_course(key, [point for start in starts if (point := _point(start, key))], known) for key in FIGURES)
     return Trend(_words(runs[-1].summary), tuple(course for course in courses if course.points), _changed(starts))
 
 
@@ -122,12 +128,23 @@ def figure(summary: Mapping[str, object], key: str) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-def _course(key: str, points: Sequence[Point]) -> Course:
+def selftest(summary: Mapping[str, object]) -> str:
+    """What a kept self-test of the load generator says, in a line; "" for a run of a unit."""
+    if summary.get("kind") != "selftest":
+        return ""
+    streams, step = figure(summary, "streams"), figure(summary, "step_s")
+    off = percent(figure(summary, "tpot_error"), 3)
+    return f"self-test of the load generator: {number(streams)} at once, step {milliseconds(step)}, TPOT off by {off}"
+
+
+def _course(key: str, points: Sequence[Point], known: bool) -> Course:
+    """`known`: which start each point is of; else none is judged by how starts differ, since all may be of one."""
     if len(points) < 2:
         return Course(key, tuple(points))
     earlier, newest = [point.value for point in points[:-1]][-USUAL_OF:], points[-1].value
     usual = median(earlier)
-    return Course(key, tuple(points), usual, _drift(key, earlier, usual, newest))
+    judged = known or key == "acceptance_length"
+    return Course(key, tuple(points), usual, _drift(key, earlier, usual, newest) if judged else Drift.OPEN)
 
 
 def _drift(key: str, earlier: Sequence[float], usual: float, newest: float) -> Drift:
@@ -136,7 +153,20 @@ def _drift(key: str, earlier: Sequence[float], usual: float, newest: float) -> D
     if key == "acceptance_length" and usual > 0:
         change = round(newest / usual - 1, 9)  # 2.7 against 3.0 is a tenth
         return Drift.WORSE if change <= -LENGTH_LOSS else Drift.BETTER if change >= LENGTH_LOSS else Drift.STEADY
-    return Drift.OPEN
+    return _scattered(earlier, newest) if key in ("ttft_s", "joules_per_token") else Drift.OPEN
+
+
+def _scattered(earlier: Sequence[float], newest: float) -> Drift:
+    """Of what is better the lower it is, and of which nobody has measured how starts differ: by how these do."""
+    if len(earlier) < STARTS or min(*earlier, newest) <= 0:
+        return Drift.OPEN
+    logs = [math.log(value) for value in earlier]
+    centre = math.fsum(logs) / len(logs)
+    s = math.sqrt(math.fsum((value - centre) ** 2 for value in logs) / (len(logs) - 1))
+    quantile = STUDENT[len(logs) - 2] if len(logs) - 2 < len(STUDENT) else Z
+    bound = max(math.log1p(MARGIN), quantile * s * math.sqrt(1 + 1 / len(logs)))
+    change = math.log(newest) - centre
+    return Drift.WORSE if change > bound else Drift.BETTER if change < -bound else Drift.STEADY
 
 
 def _speed(earlier: Sequence[float], newest: float) -> Drift:
@@ -146,13 +176,18 @@ def _speed(earlier: Sequence[float], newest: float) -> Drift:
 
 def _words(summary: Mapping[str, object]) -> str:
     temperature, tokens, context = (figure(summary, key) for key in ("temperature", "max_tokens", "context"))
+    tool, inputs = summary.get("tool"), figure(summary, "input_tokens")
     parts = [
+        f"from {tool}" if tool else "",
         str(summary.get("arm") or "speculation not known"),
-        f"prompts {summary.get('prompts') or 'not known'}",
+        f"prompts {summary.get('prompts') or 'not known'}" if not tool else "",
+        f"{inputs:g} tokens a prompt" if inputs is not None else "",
         f"{summary.get('concurrency', '?')} at once",
         f"temperature {temperature:g}" if temperature is not None else "",
         f"{tokens:g} tokens" if tokens is not None else "",
         f"context {context:g}" if context else "",
+        "means over requests" if summary.get("mean_over") else "",
+        f"not told: {summary.get('untold')}" if tool and summary.get("untold") else "",
     ]
     return ", ".join(part for part in parts if part)
 
@@ -198,16 +233,9 @@ def ready_s(load: Load) -> float | None:
 def _load_course(points: Sequence[Point]) -> Course:
     if len(points) < 2:
         return Course("ready_s", tuple(points))
-    earlier, newest = [math.log(point.value) for point in points[:-1]][-USUAL_OF:], math.log(points[-1].value)
-    usual, drift = median(earlier), Drift.OPEN
-    if len(earlier) >= LOAD_STARTS:
-        centre = math.fsum(earlier) / len(earlier)
-        s = math.sqrt(math.fsum((value - centre) ** 2 for value in earlier) / (len(earlier) - 1))
-        quantile = STUDENT[len(earlier) - 2] if len(earlier) - 2 < len(STUDENT) else Z
-        bound = max(math.log1p(LOAD_MARGIN), quantile * s * math.sqrt(1 + 1 / len(earlier)))
-        change = newest - centre
-        drift = Drift.WORSE if change > bound else Drift.BETTER if change < -bound else Drift.STEADY
-    return Course("ready_s", tuple(points), math.exp(usual), drift)
+    earlier = [point.value for point in points[:-1]][-USUAL_OF:]
+    usual = math.exp(median(map(math.log, earlier)))
+    return Course("ready_s", tuple(points), usual, _scattered(earlier, points[-1].value))
 
 
 def sentences(trend: Trend) -> Iterator[str]:
@@ -229,4 +257,10 @@ def sentences(trend: Trend) -> Iterator[str]:
         yield f"Changed at the same time: {'; '.join(trend.changed)}."
 
 
-_NAMES = {"tpot_s": "time per token is", "acceptance_length": "acceptance length is", "ready_s": "a load takes"}
+_NAMES = {
+    "tpot_s": "time per token is",
+    "ttft_s": "the time to the first token is",
+    "acceptance_length": "acceptance length is",
+    "joules_per_token": "the energy of a token is",
+    "ready_s": "a load takes",
+}

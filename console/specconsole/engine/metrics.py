@@ -22,7 +22,7 @@ Series = tuple[tuple[str, float], ...]
 
 
 @lru_cache(maxsize=8192)
-def _labels(raw: str) -> Mapping[str, str]:
+def labels_of(raw: str) -> Mapping[str, str]:
     """The labels of one series; the same texts come with every scrape, so each is taken apart once."""
     pairs = {}
     for name, value in _LABEL.findall(raw):
@@ -65,7 +65,7 @@ class Scrape:
     def info(self, name: str) -> Mapping[str, str]:
         """The labels of an info metric, whose value is always 1; {} when it is not there."""
         found = self._find(name)
-        return _labels(found[0][0]) if found else {}
+        return labels_of(found[0][0]) if found else {}
 
     def histogram(self, name: str) -> Histogram | None:
         """The histogram summed over engines; None when it is not there."""
@@ -80,7 +80,7 @@ class Scrape:
     @property
     def engines(self) -> int | None:
         """How many engines (data-parallel ranks) report; None without data, 1 where versions had no such label."""
-        names = {_labels(raw).get("engine", "") for raw, _ in self._find("vllm:num_requests_running")}
+        names = {labels_of(raw).get("engine", "") for raw, _ in self._find("vllm:num_requests_running")}
         return len(names) or None
 
     @property
@@ -97,7 +97,7 @@ class Scrape:
         """Values by label set. Gauges that differ only by `pid` (several API servers) tell one thing: the largest."""
         selected: dict[tuple[tuple[str, str], ...], float] = {}
         for raw, value in self._find(name):
-            labels = _labels(raw)
+            labels = labels_of(raw)
             if any(labels.get(label) != text for label, text in wanted.items()):
                 continue
             key = tuple(sorted(pair for pair in labels.items() if pair[0] != "pid"))

@@ -22,7 +22,7 @@ from specconsole.engine.scrapes import LATENCIES_S, RATES_S, Scrapes
 from specconsole.engine.snapshot import INTERVAL_S, EngineSnapshot
 from specconsole.engine.spec import spec_counters
 from specconsole.errors import DeadlineExceeded, LinkLost
-from specconsole.host.base import Endpoint, Host
+from specconsole.host.base import Endpoint, Host, Link, LinkKind
 
 STARTING_S = 0.4
 """Polls while nothing answers: "answering" is to be seen within a second, at 200 ms round trip too."""
@@ -89,14 +89,26 @@ class _Poll:
             return seen
         if self.report.health is Health.REFUSED and now - self.connected < CONNECT_S and await self._closed():
             return self._plain(Report(Health.REFUSED, f"Nothing listens at {self.client.endpoint}."))
-        self.connected = now
+        self.connected, link = now, self.host.link
         report = await check(self.client, self.expected)
         if report.health is not Health.ANSWERING:
+            await self._held(link)
             return self._plain(report)
         if self.version is None:
             self.version = await self._ask_version()
         self.report, self.checked = report, self.clock.monotonic()
         return await self._scrape() or self._snapshot(no_data="The metrics gave no answer.")
+
+    async def _held(self, before: Link) -> None:
+        """Make sure that the link held since it was so: a server that was asked over a broken one has not been asked.
+
+        Raises:
+            LinkLost: it did not.
+        """
+        await self.host.up()  # a line is broken a moment before the link is said to be
+        now = self.host.link
+        if (now.kind, now.since) != (LinkKind.UP, before.since) or before.kind is not LinkKind.UP:
+            raise LinkLost("The link gave no answer, so the server's is not known.")
 
     async def _closed(self) -> bool:
         return await listening(self.host, self.client.endpoint) is False

@@ -63,7 +63,7 @@ async def begin(
     answers = await told(host, program, b"".join(parts))
     answer = answers[-1] if answers else {"refused": "this host carries no experiments"}
     if "began" not in answer:
-        hint = f"`specconsole experiment watch {host.name}` shows it." if answer.get("kind") == "experiment" else ""
+        hint = f"`specconsole experiment watch {host.typed}` shows it." if answer.get("kind") == "experiment" else ""
         raise SpecConsoleError("Nothing was begun.", one_line(str(answer.get("refused"))), hint)
 
 

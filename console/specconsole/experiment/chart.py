@@ -30,9 +30,10 @@ class Bar:
     note: str = ""
 
 
-def bars(title: str, unit: str, rows: Sequence[Bar], digits: int = 2) -> str:
-    """A horizontal bar a row, from 0 on one scale, with its value in words."""
-    most = max((row.value for row in rows if row.value is not None), default=0.0) or 1.0
+def bars(title: str, unit: str, rows: Sequence[Bar | str], digits: int = 2) -> str:
+    """A horizontal bar a row, from 0 on one scale, with its value in words; a text is a heading over what follows."""
+    known = [row.value for row in rows if isinstance(row, Bar) and row.value is not None]
+    most = max(known, default=0.0) or 1.0
     height = TOP + ROW * len(rows) + 16
     parts = [
         (
@@ -43,9 +44,14 @@ def bars(title: str, unit: str, rows: Sequence[Bar], digits: int = 2) -> str:
         f'<text x="8" y="22" font-size="15" fill="{INK}">{_text(title)} ({_text(unit)})</text>',
     ]
     for place, row in enumerate(rows):
-        parts += _row(row, TOP + ROW * place, most, unit, digits)
+        y = TOP + ROW * place
+        parts += _row(row, y, most, unit, digits) if isinstance(row, Bar) else [_heading(row, y)]
     parts.append("</svg>")
     return "\n".join(parts) + "\n"
+
+
+def _heading(said: str, y: int) -> str:
+    return f'<text x="8" y="{y + 17}" font-weight="bold" fill="{INK}">{_text(said)}</text>'
 
 
 def _row(row: Bar, y: int, most: float, unit: str, digits: int) -> list[str]:

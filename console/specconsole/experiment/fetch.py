@@ -7,13 +7,14 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from specconsole.bench.book import Book
-from specconsole.bench.evidence import of_unit
+from specconsole.bench.evidence import Claims, of_unit
 from specconsole.bench.measure import entry, is_known, sort_out
 from specconsole.bench.run import BenchRun, Identity
 from specconsole.bench.spec import BenchSpec
 from specconsole.errors import UsageError
-from specconsole.experiment import carry
+from specconsole.experiment import asked, carry
 from specconsole.experiment.carry import Event
+from specconsole.experiment.plan import MOST_STEPS
 from specconsole.experiment.prepare import Prepared
 from specconsole.experiment.unit_run import gpus
 from specconsole.history.memory import Memory
@@ -23,7 +24,23 @@ from specconsole.logs.source import Source
 from specconsole.remote import outside
 from specconsole.service.start import source_of
 
-FORMAT = 1
+FORMAT = 2
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """One cell of a step and what came of it."""
+
+    number: int
+    state: str = "not begun"
+    """done, failed, or begin."""
+    why: str = ""
+    invocation: str = ""
+    """systemd's id of the start that was measured."""
+    began: float | None = None
+    """Seconds since the epoch by the host's clock."""
+    ended: float | None = None
+    run: BenchRun | None = None
 
 
 @dataclass(frozen=True)
@@ -35,8 +52,6 @@ class StepResult:
     state: str = "not begun"
     """done, failed, or the last that was written down."""
     why: str = ""
-    invocation: str = ""
-    """systemd's id of the start that was measured."""
     began: float | None = None
     """Seconds since the epoch by the host's clock."""
     served: float | None = None
@@ -48,7 +63,12 @@ class StepResult:
     ended: float | None = None
     heat: Sequence[Sequence[Sequence[float | None]]] = ()
     """Before and after the run: a row a GPU of index, degrees, watts, MHz."""
-    run: BenchRun | None = None
+    cells: tuple[CellResult, ...] = ()
+
+    @property
+    def runs(self) -> tuple[BenchRun, ...]:
+        """The runs of it that were measured to their end."""
+        return tuple(cell.run for cell in self.cells if cell.run is not None and cell.state == "done")
 
     @property
     def swap_s(self) -> float | None:
@@ -69,7 +89,12 @@ class Experiment:
     @property
     def runs(self) -> tuple[BenchRun, ...]:
         """The runs that were measured to their end."""
-        return tuple(step.run for step in self.steps if step.run is not None and step.state == "done")
+        return tuple(run for step in self.steps for run in step.runs)
+
+    @property
+    def specs(self) -> tuple[BenchSpec, ...]:
+        """What was asked of every arm, cell by cell."""
+        return asked.from_json(self.plan["about"]["asked"])
 
     @property
     def end(self) -> Event | None:
@@ -78,10 +103,7 @@ class Experiment:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON has it, every stamp kept."""
-        steps = [
-            {**{key: value for key, value in vars(one).items() if key != "run"}, "run": one.run and one.run.to_json()}
-            for one in self.steps
-        ]
+        steps = [{**vars(one), "cells": [_cell_json(cell) for cell in one.cells]} for one in self.steps]
         return {"format": FORMAT, "id": self.id, "plan": dict(self.plan), "events": list(self.events), "steps": steps}
 
     @staticmethod
@@ -90,10 +112,17 @@ class Experiment:
         if value.get("format") != FORMAT or "steps" not in value:
             raise UsageError("This is no experiment that this version can read.", hint="Give a file of this verb.")
         steps = tuple(
-            StepResult(**{**one, "run": BenchRun.from_json(one["run"]) if one.get("run") else None})
-            for one in value["steps"]
+            StepResult(**{**one, "cells": tuple(_cell_of(cell) for cell in one["cells"])}) for one in value["steps"]
         )
         return Experiment(str(value["id"]), value["plan"], tuple(value["events"]), steps)
+
+
+def _cell_json(cell: CellResult) -> dict[str, Any]:
+    return {**vars(cell), "run": cell.run and cell.run.to_json()}
+
+
+def _cell_of(value: Mapping[str, Any]) -> CellResult:
+    return CellResult(**{**value, "run": BenchRun.from_json(value["run"]) if value.get("run") else None})
 
 
 async def about(host: Host, made: Prepared) -> dict[str, Any]:
@@ -113,7 +142,7 @@ async def about(host: Host, made: Prepared) -> dict[str, Any]:
         )
         arms[name] = {"identity": asdict(who), "source": asdict(source_of(unit))}
     return {
-        "spec": made.plan.bench.to_json(),
+        "asked": asked.to_json(made.plan.cells),
         "arms": arms,
         "text": made.plan.text,
         "refused": dict(made.refused),
@@ -129,17 +158,13 @@ async def fetch(host: Host, ident: str, memory: Memory | None = None) -> Experim
         raise UsageError(f"No experiment {ident} lies on {host.name}.")
     lines = (await carry.file_of(host, ident, "record")).splitlines()
     events = tuple(found for line in lines if (found := _event(line)))
-    steps = []
     with readable(host.name):
         plan = outside.parse(data)
-        begun = [result_of(number, str(step["arm"]), events) for number, step in enumerate(plan["steps"])]
-    for number, one in enumerate(begun):
-        stamps = await carry.file_of(host, ident, str(number)) if one.state != "not begun" else b""
-        if stamps:
-            run = await _run(host, ident, plan, one, stamps, memory)
-            one = replace(one, run=run)
-        steps.append(one)
-    return Experiment(ident, plan, events, tuple(steps))
+        begun = [
+            result_of(number, str(step["arm"]), events, len(step["runs"])) for number, step in enumerate(plan["steps"])
+        ]
+    fetcher = _Fetcher(host, ident, plan, memory)
+    return Experiment(ident, plan, events, tuple([await fetcher.step(one) for one in begun]))
 
 
 def _event(line: bytes) -> Event | None:
@@ -150,49 +175,82 @@ def _event(line: bytes) -> Event | None:
     return found if isinstance(found, dict) and "event" in found else None
 
 
-def result_of(number: int, arm: str, events: Sequence[Event]) -> StepResult:
-    """What the story says of a step; a step that was begun again counts from there."""
-    made = StepResult(number, arm)
+def result_of(number: int, arm: str, events: Sequence[Event], cells: int = 1) -> StepResult:
+    """What the story says of a step; one that was begun again counts from there, its cells stay as they were measured."""
+    made = StepResult(number, arm, cells=tuple(CellResult(cell) for cell in range(cells)))
     for event in events:
-        if event["event"] != "step" or event.get("number") != number:
+        if event.get("number") != number or event["event"] not in ("step", "cell"):
             continue
-        state, at = str(event["state"]), float(event["at"])
-        if state == "begin":
-            made = StepResult(number, arm, state, began=at)
-        elif state == "swapped":
-            already = str(event.get("text") or "").endswith("serves already")
-            invocation = str(event.get("invocation") or "")
-            made = replace(made, state=state, served=at, served_already=already, invocation=invocation)
-        else:
-            ended = at if state in ("done", "failed") else None
-            heat = (*made.heat, event["heat"]) if event.get("heat") else made.heat
-            soaked = at if state == "soaked" else made.soaked
-            made = replace(made, state=state, why=str(event.get("why") or ""), ended=ended, heat=heat, soaked=soaked)
+        made = _told_of_cell(made, event) if event["event"] == "cell" else _told_of_step(made, event)
     return made
 
 
-def book_of(ident: str, plan: Mapping[str, Any], step: StepResult) -> Book:
-    """An empty book for the stamps of a step."""
+def _told_of_step(made: StepResult, event: Event) -> StepResult:
+    state, at = str(event["state"]), float(event["at"])
+    if state == "begin":
+        return StepResult(made.number, made.arm, state, began=at, cells=made.cells)
+    if state == "swapped":
+        already = str(event.get("text") or "").endswith("serves already")
+        return replace(made, state=state, served=at, served_already=already)
+    ended = at if state in ("done", "failed") else None
+    heat = (*made.heat, event["heat"]) if event.get("heat") else made.heat
+    soaked = at if state == "soaked" else made.soaked
+    return replace(made, state=state, why=str(event.get("why") or ""), ended=ended, heat=heat, soaked=soaked)
+
+
+def _told_of_cell(made: StepResult, event: Event) -> StepResult:
+    state, at, place = str(event["state"]), float(event["at"]), int(event["cell"])
+    cell = replace(made.cells[place], state=state, why=str(event.get("why") or ""))
+    if state == "begin":
+        cell = replace(cell, invocation=str(event.get("invocation") or ""), began=at, ended=None)
+    else:
+        cell = replace(cell, ended=at)
+    return replace(made, cells=(*made.cells[:place], cell, *made.cells[place + 1 :]))
+
+
+def book_of(ident: str, plan: Mapping[str, Any], step: StepResult, cell: CellResult) -> Book:
+    """An empty book for the stamps of a cell."""
     known = plan["about"]
-    identity = replace(Identity(**known["arms"][step.arm]["identity"]), invocation=step.invocation)
-    spec = replace(BenchSpec.from_json(known["spec"]), label=f"{plan['name']} {step.number + 1}: {step.arm}")
-    return Book(spec, identity, step.number, ident=f"{ident}/{step.number}")
+    specs = asked.from_json(known["asked"])
+    identity = replace(Identity(**known["arms"][step.arm]["identity"]), invocation=cell.invocation)
+    name = asked.called(specs[cell.number], specs)
+    label = f"{plan['name']} {step.number + 1}: {step.arm}{f', {name}' if name else ''}"
+    number = step.number + MOST_STEPS * cell.number  # tells one run of a start from another
+    return Book(
+        replace(specs[cell.number], label=label), identity, number, ident=f"{ident}/{step.number}-{cell.number}"
+    )
 
 
-async def _run(
-    host: Host, ident: str, plan: Mapping[str, Any], step: StepResult, stamps: bytes, memory: Memory | None
-) -> BenchRun:
-    """A step's run from its stamps."""
-    with readable(host.name):
-        source, book = Source(**plan["about"]["arms"][step.arm]["source"]), book_of(ident, plan, step)
-    said = await of_unit(host, source, step.invocation)
-    identity = replace(book.run.identity, runner=said.runner, async_scheduling=said.async_scheduling)
-    book.run = replace(book.run, identity=identity)
-    with readable(host.name):
-        for line in stamps.splitlines():
-            book.take(outside.parse(line))
-    book.gone("The run's last lines are missing.")
-    run = await sort_out(host, source, book.run)
-    if memory is not None and run.results and not await is_known(memory, run):
-        await memory.put_run(entry(run))
-    return run
+class _Fetcher:
+    """Reads the stamps of an experiment's cells, and of each start once what its log tells."""
+
+    def __init__(self, host: Host, ident: str, plan: Mapping[str, Any], memory: Memory | None) -> None:
+        self._host, self._ident, self._plan, self._memory = host, ident, plan, memory
+        self._said: dict[str, Claims] = {}
+
+    async def step(self, one: StepResult) -> StepResult:
+        """A step with the runs of its cells."""
+        return replace(one, cells=tuple([await self._cell(one, cell) for cell in one.cells]))
+
+    async def _cell(self, step: StepResult, cell: CellResult) -> CellResult:
+        if cell.state == "not begun":
+            return cell
+        stamps = await carry.file_of(self._host, self._ident, f"{step.number}-{cell.number}")
+        return replace(cell, run=await self._run(step, cell, stamps)) if stamps else cell
+
+    async def _run(self, step: StepResult, cell: CellResult, stamps: bytes) -> BenchRun:
+        host, plan = self._host, self._plan
+        with readable(host.name):
+            source, book = Source(**plan["about"]["arms"][step.arm]["source"]), book_of(self._ident, plan, step, cell)
+        said = self._said.get(cell.invocation) or await of_unit(host, source, cell.invocation)
+        self._said[cell.invocation] = said
+        identity = replace(book.run.identity, runner=said.runner, async_scheduling=said.async_scheduling)
+        book.run = replace(book.run, identity=identity)
+        with readable(host.name):
+            for line in stamps.splitlines():
+                book.take(outside.parse(line))
+        book.gone("The run's last lines are missing.")
+        run = await sort_out(host, source, book.run)
+        if self._memory is not None and run.results and not await is_known(self._memory, run):
+            await self._memory.put_run(entry(run))
+        return run

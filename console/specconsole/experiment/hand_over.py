@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping
 
 from specconsole.bench.execute import messages
 from specconsole.errors import NotPermitted, NotRunning, SpecConsoleError
@@ -54,7 +55,7 @@ async def hand_over(
         await carry.begin(host, resumed, api_key=secret)
         return resumed
     ident = new_id()
-    requests = [line for line in messages(made.plan.bench, None) if line.startswith(REQUEST)]
+    requests = _requests(made)
     told = made.to_json(await fetch.about(host, made))
     await carry.begin(host, ident, plan=told, requests=requests, api_key=secret)
     return ident
@@ -77,6 +78,13 @@ async def resume(host: Host, ident: str, profile: Profile | None, environ: Mappi
     if base is None:
         raise NotRunning(f"{name}, the baseline of the experiment, is not on {host.name} any more.")
     await carry.begin(host, ident, api_key=await _secret(host, base, profile, environ))
+
+
+def _requests(made: Prepared) -> Iterator[bytes]:
+    """The lines of every cell's requests, each cell's behind its number."""
+    for number, spec in enumerate(made.plan.cells):
+        yield json.dumps({"cell": number}).encode() + b"\n"
+        yield from (line for line in messages(spec, None) if line.startswith(REQUEST))
 
 
 async def _secret(host: Host, unit: Unit, profile: Profile | None, environ: Mapping[str, str]) -> str | None:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from specconsole.experiment.fetch import StepResult
+from specconsole.experiment.prepare import SLOWER
 
 BASELINE = "baseline"
-SLOWER = 1.4
-"""A run of an arm that was not measured yet takes at most so many times as long as the ones that are known."""
 
 Span = tuple[float, float]
 """Seconds: at least, at most as far as is known."""
@@ -66,7 +65,7 @@ class Known:
             if one.swap_s is not None and not one.served_already:
                 self._loads.setdefault(one.arm, []).append(one.swap_s)
         bench = about.get("bench_s")
-        self._bench = None if bench is None else float(bench)
+        self._bench = (float(bench[0]), float(bench[1])) if bench else None
 
     def swap(self, arm: str) -> Span | None:
         """From the order to the proof."""
@@ -74,13 +73,12 @@ class Known:
         return (min(found), max(found)) if found else None
 
     def run(self, arm: str) -> Span | None:
-        """A benchmark of an arm."""
+        """All cells of a start of an arm."""
         own = [seconds for one in self._results if one.arm == arm and (seconds := run_s(one, self.soak[0])) is not None]
         if own:
             return (min(own), max(own))
         every = [seconds for one in self._results if (seconds := run_s(one, self.soak[0])) is not None]
-        every += [self._bench] if self._bench is not None and not every else []
-        return (min(every) / SLOWER, max(every) * SLOWER) if every else None
+        return (min(every) / SLOWER, max(every) * SLOWER) if every else self._bench
 
     def after(self, current: StepResult) -> list[Span | None]:
         """What follows in a step upon the phase that it is in."""
@@ -100,8 +98,10 @@ class Known:
 
 
 def run_s(one: StepResult, soak_s: float) -> float | None:
-    """Seconds that a step's benchmark took; None where it was not measured to its end."""
+    """Seconds that a step's benchmark took; None where not all of it was measured in one go."""
     if one.state != "done" or one.served is None or one.ended is None:
+        return None
+    if any(cell.began is None or cell.began < one.served for cell in one.cells):
         return None
     return max(one.ended - one.served - soak_s, 0.0)
 

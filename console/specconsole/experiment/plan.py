@@ -10,9 +10,9 @@ from typing import Any
 
 from specconsole import resources, toml
 from specconsole.bench.judge import MARGIN
-from specconsole.bench.prompt import load as load_prompts
 from specconsole.bench.spec import BenchSpec
-from specconsole.errors import ConfigError, UsageError
+from specconsole.errors import ConfigError
+from specconsole.experiment import asked
 from specconsole.remote.drive_rule import version_of
 
 KIND = "experiments"
@@ -59,8 +59,8 @@ class ExperimentPlan:
     """baseline or winner."""
     margin: float = MARGIN
     soak_s: float = 0.0
-    spec: BenchSpec | None = None
-    """What is asked of every arm."""
+    cells: tuple[BenchSpec, ...] = ()
+    """What is asked of every arm, one after the other of the same start."""
     drain_s: float | None = None
     at_deadline: str | None = None
     load_deadline_s: float | None = None
@@ -68,12 +68,6 @@ class ExperimentPlan:
     source: str = ""
     text: str = ""
     """The file as it is written, for the report."""
-
-    @property
-    def bench(self) -> BenchSpec:
-        """What is asked of every arm."""
-        assert self.spec is not None
-        return self.spec
 
     @property
     def baseline(self) -> Arm:
@@ -112,11 +106,11 @@ def of_file(file: toml.File) -> ExperimentPlan:
         order=_steps(file, top, arms),
         end=file.one_of(top, "end", ENDS, default=BASELINE) or BASELINE,
         margin=float(margin),
-        soak_s=float(file.get(top, "soak_s", "number", default=0)),
-        spec=_bench(file, file.get(top, "bench", "table", default={})),
-        drain_s=file.get(swap, "drain_s", "number", ("swap",)),
+        soak_s=float(file.get(top, "soak_s", "seconds", default=0)),
+        cells=asked.read(file, file.get(top, "bench", "table", default={})),
+        drain_s=file.get(swap, "drain_s", "seconds", ("swap",)),
         at_deadline=file.one_of(swap, "at_deadline", ("go", "give-up"), ("swap",)),
-        load_deadline_s=file.get(swap, "load_deadline_s", "number", ("swap",)),
+        load_deadline_s=file.get(swap, "load_deadline_s", "seconds", ("swap",)),
         description=file.get(top, "description", "text", default=""),
         source=file.name,
         text=file.text,
@@ -198,21 +192,3 @@ def _order(file: toml.File, top: Mapping[str, Any], arms: Mapping[str, Arm]) -> 
     if unused:
         raise file.wrong(("order",), f'"order" leaves out {", ".join(unused)}.', "Add it, or take its table away.")
     return tuple(order)
-
-
-def _bench(file: toml.File, table: Mapping[str, Any]) -> BenchSpec:
-    path = ("bench",)
-    kinds = {"repeat": "count", "max_tokens": "count", "concurrency": "count"}
-    file.only(table, (*kinds, "prompts", "temperature", "warmup", "api"), path)
-    values: dict[str, Any] = {key: file.get(table, key, kind, path) for key, kind in kinds.items() if key in table}
-    if "temperature" in table and table["temperature"] != 0:
-        values["temperature"] = float(file.get(table, "temperature", "number", path))
-    if "warmup" in table and table["warmup"] != "auto":
-        values["warmup"] = file.get(table, "warmup", "count", path)
-    if "api" in table:
-        values["api"] = file.one_of(table, "api", ("chat", "completions"), path)
-    prompts = file.get(table, "prompts", "text", path, "default")
-    try:
-        return BenchSpec(prompts=load_prompts(prompts), prompt_set=prompts, **values)
-    except UsageError as error:
-        raise file.wrong(path, f"[bench]: {error}") from None

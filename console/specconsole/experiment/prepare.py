@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from specconsole.bench import forecast as paces
 from specconsole.bench.execute import arguments_of
+from specconsole.bench.grid import Room, size
+from specconsole.experiment import asked
 from specconsole.experiment.plan import Arm, ExperimentPlan
+from specconsole.history.entry import Run
 from specconsole.history.memory import Memory
 from specconsole.host.base import Host, why_read_only
 from specconsole.profile import Profile
-from specconsole.remote.experiment_folder import HOMES
-from specconsole.service import derive, prepare
+from specconsole.service import arguments, derive, prepare
 from specconsole.service.derive import Derivation
 from specconsole.service.plan import DRAIN_S, LEAST_LOAD_S, UNKNOWN_LOAD_S, is_rival, of_profile, unit_json
 from specconsole.service.unit import Role, Unit
-from specconsole.text import about, duration
 
-REQUESTS_SHARE = 1.4
-"""A run takes so much longer than its measured tokens: warm-up, first tokens, scrapes."""
+BASELINE = "baseline"
+SLOWER = 1.4
+"""A run of an arm that was not measured yet takes at most so many times as long as the ones that are known, or as short."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,10 @@ class Forecast:
     high: float | None = None
     unknown: tuple[str, ...] = ()
     """Arms whose load was never seen."""
-    bench_s: float | None = None
-    """Of one run; None: no run of this host tells how fast it is."""
+    once: tuple[str, ...] = ()
+    """Arms of which one load is known: the next one may well take longer."""
+    bench_s: tuple[float, float] | None = None
+    """Of all cells of one start, from and to; None: no run of this host tells how fast it is."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,8 @@ class Prepared:
     hooks: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     derivations: Mapping[str, Derivation] = field(default_factory=dict)
     """Of derived arms: their units, as they are to be written where they are not there yet."""
+    rooms: Mapping[str, Room] = field(default_factory=dict)
+    """By arm: what its unit had room for when it was measured last; its next start may have a little more, or less."""
 
     @property
     def to_write(self) -> tuple[Derivation, ...]:
@@ -84,7 +91,10 @@ class Prepared:
             "units": {unit.name: unit_json(unit, self.users) for unit in self.rivals},
             "deadlines": {unit.name: self.deadline_s(unit) for unit in self.rivals},
             "steps": [
-                {"arm": name, "run": arguments_of(unit.serving.endpoint, plan.bench, 0, unit.key)}
+                {
+                    "arm": name,
+                    "runs": [arguments_of(unit.serving.endpoint, cell, 0, unit.key) for cell in plan.cells],
+                }
                 for name in self.steps
                 for unit in (self.units[name],)
             ],
@@ -95,6 +105,7 @@ class Prepared:
                 "orphans_shown": [],
                 "hooks": {"before": list(self.hooks[0]), "after": list(self.hooks[1])},
             },
+            "cells": [asked.called(cell, plan.cells) for cell in plan.cells],
             "about": dict(about_it),
         }
 
@@ -124,6 +135,7 @@ async def fit(
     loads = {unit.key: await prepare.loads(memory, facts.hostname, unit) for unit in rivals}
     choices = of_profile(profile)
     steps = [found[name] for name in plan.order if name in found and name not in refused]
+    runs = {unit.key: await memory.runs(facts.hostname, unit.key) for unit in steps} if memory else {}
     return Prepared(
         plan,
         host.name,
@@ -132,10 +144,11 @@ async def fit(
         refused,
         tuple(blockers),
         loads,
-        forecast(plan, steps, base, loads, await _tpot_s(memory, facts.hostname, steps)),
+        forecast(plan, steps, base, loads, known_paces([run for told in runs.values() for run in told])),
         await prepare.users(host, units),
         (choices.before, choices.after),
         derivations,
+        {name: _room(unit, runs.get(unit.key, ())) for name, unit in found.items()},
     )
 
 
@@ -195,15 +208,24 @@ def _refusal(arm: Arm, unit: Unit) -> str:
     return ""
 
 
-async def _tpot_s(memory: Memory | None, host: str, units: Sequence[Unit]) -> float | None:
-    """Seconds per token of the slowest known of these units, by their last runs."""
-    if memory is None:
+def known_paces(runs: Sequence[Run]) -> list[paces.Pace]:
+    """What these runs say of the pace of their units; of equally near ones the slowest is to count, so it comes first."""
+    found = [pace for run in runs if (pace := paces.remembered(run.summary)) is not None]
+    return sorted(found, key=lambda pace: pace.tpot_s, reverse=True)
+
+
+def _room(unit: Unit, runs: Sequence[Run]) -> Room:
+    """What the unit's command says, and the newest run that tells of its KV cache."""
+    limit = arguments.parse(unit.serving.argv).text("max-model-len")
+    told = (run.fingerprint.get("kv_tokens") for run in runs)
+    return Room(_tokens(limit), next((tokens for tokens in told if isinstance(tokens, int)), None))
+
+
+def _tokens(word: str | None) -> int | None:
+    try:
+        return size(word or "") or None
+    except ValueError:  # auto, or not given
         return None
-    found = []
-    for unit in {one.key: one for one in units}.values():
-        runs = await memory.runs(host, unit.key, 1)
-        found += [float(run.summary["tpot_s"]) for run in runs if run.summary.get("tpot_s")]
-    return max(found) if found else None
 
 
 def forecast(
@@ -211,72 +233,21 @@ def forecast(
     steps: Sequence[Unit],
     base: Unit | None,
     loads: Mapping[str, Sequence[float]],
-    tpot_s: float | None,
+    known: Sequence[paces.Pace],
 ) -> Forecast:
     """How long the steps will take: every start but the first's, the rests, the runs, and the way back at the end."""
     starts = [*steps[0 if steps and not steps[0].state.running else 1 :]]
     if base is not None and steps and (plan.end == "winner" or steps[-1].key != base.key):
         starts.append(base)
     unknown = tuple(dict.fromkeys(unit.key for unit in starts if not loads.get(unit.key)))
-    spec = plan.bench
-    bench = None
-    if tpot_s is not None:
-        bench = REQUESTS_SHARE * spec.total * spec.max_tokens * tpot_s / min(spec.concurrency, spec.total)
+    span = paces.seconds(plan.cells, known)
+    bench = (span[0] / SLOWER, span[1] * SLOWER) if span else None
     if unknown or bench is None:
         return Forecast(unknown=unknown, bench_s=bench)
-    rest = len(steps) * (plan.soak_s + bench)
+    low, high = (len(steps) * (plan.soak_s + seconds) for seconds in bench)
     return Forecast(
-        sum(min(loads[unit.key]) for unit in starts) + rest,
-        sum(max(loads[unit.key]) for unit in starts) + rest,
+        sum(min(loads[unit.key]) for unit in starts) + low,
+        sum(max(loads[unit.key]) for unit in starts) + high,
+        once=tuple(dict.fromkeys(unit.key for unit in starts if len(loads[unit.key]) == 1)),
         bench_s=bench,
     )
-
-
-def lines(made: Prepared) -> tuple[tuple[str, str], ...]:
-    """The plan as a person reads it."""
-    return tuple(_lines(made))
-
-
-def _lines(made: Prepared) -> Iterator[tuple[str, str]]:
-    plan, spec = made.plan, made.plan.bench
-    place = 0
-    for name in plan.order:
-        if name in made.refused:
-            yield "left out", made.refused[name]
-            continue
-        place += 1
-        unit = made.units.get(name)
-        known = made.loads_s.get(unit.key) if unit else None
-        took = f"loads in {duration(min(known))} to {duration(max(known))}" if known else "no earlier load is known"
-        derived = made.derivations.get(name)
-        key = unit.key if unit else derived.name if derived else plan.arms[name].unit
-        yield f"step {place}", f"{name}: {key}; {took}"
-    for one in made.to_write:
-        yield "derive", f"write {one.path} from {one.baseline.key} first; it stays: specconsole underive takes it away"
-        for kind, said in one.said:
-            yield f"  {kind}", said
-    rest = f"after {plan.soak_s:g} s of rest " if plan.soak_s else ""
-    yield (
-        "each",
-        (
-            f"swap (drain {plan.drain_s if plan.drain_s is not None else DRAIN_S:g} s), prove, {rest}{spec.total} requests of"
-            f" {spec.max_tokens} tokens, {spec.concurrency} at once, temperature {spec.temperature:g}"
-        ),
-    )
-    yield "a failure", "an arm that fails is written down and passed over; nothing serves until the next one does"
-    winner = "the winner, if it is faster beyond margin and noise, else the baseline"
-    yield "end", f"{winner if plan.end == 'winner' else 'the baseline'} serves"
-    yield "takes", _takes(made.forecast)
-    yield "record", f"{HOMES}/ on the host, taken away when a console has fetched it"
-    yield "reboot", "ends it where it is; what was measured is kept, and --resume goes on"
-    for blocker in made.blockers:
-        yield "BLOCKED", blocker
-
-
-def _takes(found: Forecast) -> str:
-    if found.low is not None and found.high is not None:
-        return f"{about(found.low)} to {about(found.high)}, by earlier loads and runs"
-    why = [f"no earlier load of {' and '.join(found.unknown)} is known"] if found.unknown else []
-    if found.bench_s is None:
-        why.append("no earlier run tells how fast it is")
-    return f"not known: {', and '.join(why)}"

@@ -14,21 +14,23 @@ from specconsole.bench.stats import quantile
 from specconsole.bench.table import rows
 from specconsole.clock import Clock
 from specconsole.errors import LinkLost, NotRunning
-from specconsole.experiment import carry
+from specconsole.experiment import asked, carry
 from specconsole.experiment.carry import View
-from specconsole.experiment.fetch import StepResult, book_of, result_of
+from specconsole.experiment.fetch import CellResult, StepResult, book_of, result_of
 from specconsole.experiment.outlook import Outlook, outlook
 from specconsole.host.base import Host
 from specconsole.host.said import readable
 from specconsole.remote import outside
 
+Place = tuple[int, int]
+"""The number of a step, and of a cell of it."""
 LIVE_S = 10.0
 """So often the stamps of a run that goes on are read: it costs the host a short program."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What a step's run tells so far; None: not known."""
+    """What the run of a step's cell tells so far; None: not known."""
 
     done: int = 0
     """Requests that have ended."""
@@ -53,8 +55,8 @@ class Standing:
     view: View = field(default_factory=View)
     steps: tuple[StepResult, ...] = ()
     """What the story says of each, without runs."""
-    figures: Mapping[int, Figures] = field(default_factory=dict)
-    """By the number of the step."""
+    figures: Mapping[Place, Figures] = field(default_factory=dict)
+    """By the numbers of step and cell."""
     outlook: Outlook = field(default_factory=Outlook)
 
     @property
@@ -72,15 +74,21 @@ class Standing:
         return next((one for one in self.steps if one.state not in ("not begun", "done", "failed")), None)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """What tells the cells apart, in words; "" where there is one."""
+        return asked.names(self.plan.get("about") or {})
+
+    @property
     def interrupted(self) -> bool:
         """It has no end, and nobody goes on with it."""
         return self.view.over and self.view.end is None
 
 
-def standing(ident: str, plan: Mapping[str, Any], view: View, figures: Mapping[int, Figures]) -> Standing:
+def standing(ident: str, plan: Mapping[str, Any], view: View, figures: Mapping[Place, Figures]) -> Standing:
     """What is known, put together."""
     steps = tuple(
-        result_of(number, str(step["arm"]), view.events) for number, step in enumerate(plan.get("steps") or ())
+        result_of(number, str(step["arm"]), view.events, len(step["runs"]))
+        for number, step in enumerate(plan.get("steps") or ())
     )
     made = Standing(ident, plan, view, steps, dict(figures))
     if view.end is not None or made.now is None:
@@ -121,14 +129,14 @@ async def _plan(host: Host, ident: str) -> Mapping[str, Any]:
 
 
 class _Reader:
-    """Reads the stamps of each step once, and of the one that is measured now and then."""
+    """Reads the stamps of each cell once, and of the one that is measured now and then."""
 
     def __init__(self, host: Host, ident: str, plan: Mapping[str, Any], clock: Clock) -> None:
-        self.figures: dict[int, Figures] = {}
+        self.figures: dict[Place, Figures] = {}
         self._host, self._ident, self._plan, self._clock = host, ident, plan, clock
-        self._books: dict[int, tuple[float | None, Book, int]] = {}
-        """By step: when it was begun, what was read, and up to which byte."""
-        self._whole: set[tuple[int, float | None]] = set()
+        self._books: dict[Place, tuple[float | None, Book, int]] = {}
+        """By cell: when it was begun, what was read, and up to which byte."""
+        self._whole: set[tuple[Place, float | None]] = set()
         self._asked = float("-inf")
 
     async def read(self, now: Standing) -> bool:
@@ -137,36 +145,41 @@ class _Reader:
             return False
         new = False
         try:
-            for one in self._due(now.steps):
-                new |= await self._take(one)
+            for step, cell in self._due(now.steps):
+                new |= await self._take(step, cell)
         except LinkLost:
             pass  # `carry.follow` says so, and the next view reads on
         return new
 
-    def _due(self, steps: Sequence[StepResult]) -> list[StepResult]:
-        ended = [one for one in steps if one.state in ("done", "failed") and one.soaked is not None]
-        due = [one for one in ended if (one.number, one.began) not in self._whole]
-        live = [one for one in steps if one.state == "soaked"]
+    def _due(self, steps: Sequence[StepResult]) -> list[tuple[StepResult, CellResult]]:
+        known = [(step, cell) for step in steps for cell in step.cells]
+        ended = [(step, cell) for step, cell in known if cell.ended is not None]
+        due = [(step, cell) for step, cell in ended if ((step.number, cell.number), cell.began) not in self._whole]
+        live = [(step, cell) for step, cell in known if cell.state == "begin" and step.state == "soaked"]
         if live and self._clock.monotonic() - self._asked >= LIVE_S:
             self._asked = self._clock.monotonic()
             due += live
         return due
 
-    async def _take(self, one: StepResult) -> bool:
-        began, book, offset = self._books.get(one.number) or (one.began, book_of(self._ident, self._plan, one), 0)
-        if began != one.began:  # it was begun again
-            book, offset = book_of(self._ident, self._plan, one), 0
-        data = await carry.file_of(self._host, self._ident, str(one.number), offset)
-        if one.state != "soaked":
-            self._whole.add((one.number, one.began))
+    async def _take(self, step: StepResult, cell: CellResult) -> bool:
+        place = step.number, cell.number
+        began, book, offset = self._books.get(place) or (cell.began, self._book(step, cell), 0)
+        if began != cell.began:  # it was begun again
+            book, offset = self._book(step, cell), 0
+        data = await carry.file_of(self._host, self._ident, f"{step.number}-{cell.number}", offset)
+        if cell.ended is not None:
+            self._whole.add((place, cell.began))
         whole = data[: data.rfind(b"\n") + 1]
         if not whole:
             return False
-        self._books[one.number] = (one.began, book, offset + len(whole))
-        before = self.figures.get(one.number)
+        self._books[place] = (cell.began, book, offset + len(whole))
+        before = self.figures.get(place)
         with readable(self._host.name):  # hundreds of requests take a second, in which the screen would not move
-            self.figures[one.number] = await asyncio.to_thread(_taken, book, whole, before)
-        return self.figures[one.number] != before
+            self.figures[place] = await asyncio.to_thread(_taken, book, whole, before)
+        return self.figures[place] != before
+
+    def _book(self, step: StepResult, cell: CellResult) -> Book:
+        return book_of(self._ident, self._plan, step, cell)
 
 
 def _taken(book: Book, lines: bytes, before: Figures | None) -> Figures:

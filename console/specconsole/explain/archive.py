@@ -10,7 +10,7 @@ import gzip
 import io
 import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -30,10 +30,14 @@ _GZIP = b"\x1f\x8b"
 _TAR_AT, _TAR = 257, b"ustar"
 
 Named = tuple[str, BinaryIO]
+Cut = Callable[[str], None]
+"""Told what is wrong with a packed file that ends or breaks on the way; what was unpacked until there counts."""
 
 
-def opened(name: str, file: BinaryIO, packings: int = 0) -> Iterator[Named]:
+def opened(name: str, file: BinaryIO, cut: Cut | None = None, packings: int = 0) -> Iterator[Named]:
     """Give a file itself, or the files of an archive one after the other.
+
+    With `cut`, a packed file that breaks off is told to it and ends there; without, it is broken as a whole.
 
     Raises:
         UsageError: it begins like an archive and is broken, or holds too much.
@@ -44,8 +48,8 @@ def opened(name: str, file: BinaryIO, packings: int = 0) -> Iterator[Named]:
         if head[:2] == _GZIP:
             if packings >= MOST_PACKINGS:
                 raise UsageError(f"{name} is packed more than {MOST_PACKINGS} times into itself.")
-            inner = BufferedReader(_Bounded(gzip.GzipFile(fileobj=peeked), name))
-            yield from opened(name.removesuffix(".gz"), inner, packings + 1)
+            inner = BufferedReader(_Bounded(gzip.GzipFile(fileobj=peeked), name, cut))
+            yield from opened(name, inner, cut, packings + 1)
         elif head[_TAR_AT : _TAR_AT + 5] == _TAR:
             yield from _members(peeked)
         else:
@@ -57,10 +61,11 @@ def opened(name: str, file: BinaryIO, packings: int = 0) -> Iterator[Named]:
 class _Bounded(io.RawIOBase):
     """What is unpacked from a file, up to a bound."""
 
-    def __init__(self, file: gzip.GzipFile, name: str) -> None:
+    def __init__(self, file: gzip.GzipFile, name: str, cut: Cut | None) -> None:
         super().__init__()
         self._file = file
         self._name = name
+        self._cut = cut
         self._left = MOST_UNPACKED
 
     def readable(self) -> bool:
@@ -68,15 +73,17 @@ class _Bounded(io.RawIOBase):
         return True
 
     def readinto(self, buffer: object) -> int:
-        """Unpack as much as there is room for; raises UsageError beyond the bound and where the file is cut or damaged."""
+        """Unpack as much as comes at once; raises UsageError beyond the bound, and where it is broken and nobody hears of cuts."""
+        room = cast("bytearray", buffer)
         try:
-            count = self._file.readinto(cast("bytearray", buffer))
-        except (
-            gzip.BadGzipFile,
-            EOFError,
-            zlib.error,
-        ) as error:  # raised in whoever reads, which `opened` does not see
-            raise UsageError(f"{self._name} is a broken archive.", f"{error}.") from error
+            data = self._file.read1(len(room))  # a whole read would lose what was unpacked before the cut
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:  # in whoever reads, which `opened` does not see
+            if self._cut is None or self._left == MOST_UNPACKED:
+                raise UsageError(f"{self._name} is a broken archive.", f"{error}.") from error
+            self._cut("it is cut: its end is missing" if isinstance(error, EOFError) else f"it is damaged: {error}")
+            return 0
+        count = len(data)
+        room[:count] = data
         self._left -= count
         if self._left < 0:
             raise UsageError(f"{self._name} unpacks to more than {MOST_UNPACKED >> 30} GiB.")

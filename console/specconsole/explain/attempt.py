@@ -76,7 +76,7 @@ def heard(now: Attempt, record: LogRecord) -> Attempt:
         moved = record.seq
     if signs.stats_at is not None and signs.generating != now.signs.generating:
         moved = record.seq
-    if clues.found != now.clues.found and any(_hard(found) for found in clues.found[-3:]):
+    if clues.found != now.clues.found and any(_hard(found, signs) for found in clues.found[-3:]):
         hurt = record.seq
     notices, engines = now.notices, now.notice_engines
     if sign.NOTICE.search(record.text[:400]):
@@ -105,5 +105,8 @@ def _counted(timeline: LoadTimeline, details: Details) -> LoadTimeline:
     return replace(timeline, workers=workers) if workers > 1 and (timeline.workers or 0) < workers else timeline
 
 
-def _hard(found: Clue) -> bool:
+def _hard(found: Clue, signs: Signs) -> bool:
+    """A clue of a failure; what a server's processes say of one another once it was told to end is none."""
+    if signs.stopping and not (found.failure and found.failure.name == "terminated"):
+        return False
     return not found.system and (found.exception or found.level >= Level.ERROR or found.failure is not None)

@@ -113,6 +113,12 @@ class Counters:
 _MARK = re.compile(
     r"^#.*?(?:\bt=|@ ?)(?P<t>\d{1,15}(?:\.\d{1,9})?) ?s?\b|^# *(?P<date>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*)"
 )
+STAMP = (
+    r"[-=#\[(\s]*(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*|(?:[A-Z][a-z]{2} )?[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d"
+    r"(?: [AP]M)? \S{1,6} \d{4}|\d{10}(?:\.\d{1,9})?)[-=\])\s]*"
+)
+"""A line that is a moment alone, as a loop around `date` prints it between its samples."""
+_STAMP = re.compile(STAMP)
 _PID = re.compile(r"\bpid[= ](\d{1,9})|/proc/(\d{1,9})/")
 
 
@@ -122,12 +128,14 @@ def _samples(text: str) -> Iterator[tuple[float | None, int | None, list[str]]]:
     pid: int | None = None
     lines: list[str] = []
     for line in text.splitlines():
-        if line.startswith("#"):
+        if line.startswith("#") or _STAMP.fullmatch(line):
             if lines:
                 yield at, pid, lines
             lines = []
             if found := _MARK.match(line):
                 at = float(found["t"]) if found["t"] else moment(found["date"])
+            elif _STAMP.fullmatch(line):
+                at = moment(line.strip("-=#[]() "))
             pid = int(next(filter(None, found_pid.groups()))) if (found_pid := _PID.search(line)) else pid
         elif line.strip():
             lines.append(line)
@@ -205,7 +213,7 @@ def usage(text: str) -> Usage:
     for at, _, lines in _samples(text):
         sizes = {}
         for line in lines:
-            if found := re.fullmatch(r"(\d{1,15}(?:\.\d+)?)([KMGTPB]?)\t(\S.*)", line.rstrip()):
+            if found := re.fullmatch(r"(\d{1,15}(?:\.\d+)?)([KMGTPB]?)(?:\t| +(?=[./~]))(\S.*)", line.rstrip()):
                 sizes[one_line(found[3], 200)] = float(found[1]) * _SIZE[found[2]]
         if sizes:
             samples.append((at, sizes))
@@ -240,7 +248,9 @@ class Disks:
         return next((disk for disk in self.disks if disk.mount == mount), None)
 
 
-_DF = re.compile(r"\S+ +([\d.]{1,20}[KMGTP]?i?) +([\d.]{1,20}[KMGTP]?i?) +([\d.]{1,20}[KMGTP]?i?) +\d+% +(/\S*)")
+_DF = re.compile(
+    r"\S+ +(?:[a-z][\w.]{1,20} +)?([\d.]{1,20}[KMGTP]?i?) +([\d.]{1,20}[KMGTP]?i?) +([\d.]{1,20}[KMGTP]?i?) +\d+% +(/\S*)"
+)
 _LS = re.compile(r"[-rwxsStT]{10}\S? +\d+ +\S+ +\S+ +(\d+) .*?(?:/dev/shm/)?(\S+)$")
 
 

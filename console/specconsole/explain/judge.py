@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from time import gmtime
 
-from specconsole.bench import client_report, sweep
-from specconsole.bench.acceptance import acceptance, between
-from specconsole.bench.client_report import ClientReport
-from specconsole.bench.sweep import Arm, Sweep
-from specconsole.engine.metrics import Scrape
 from specconsole.engine.scraped import scraped
-from specconsole.explain import gather, of_host, of_load, of_serving
+from specconsole.explain import gather, of_bench, of_host, of_load, of_serving, several
+from specconsole.explain.advise import advice, unknown
 from specconsole.explain.attempt import Attempt
 from specconsole.explain.headline import headline
 from specconsole.explain.log import LogReading
 from specconsole.explain.readings import Readings
-from specconsole.explain.report import BenchSeen, Report, WindowSeen
-from specconsole.gpu import kernel
+from specconsole.explain.report import LogSeen, Report
 from specconsole.load import gather as load_gather
 from specconsole.load import judge as load_judge
 from specconsole.load import stack
 from specconsole.load.clue import Clues
 from specconsole.load.condition import Evidence
-from specconsole.load.diagnose import Around, Ending, diagnose
+from specconsole.load.diagnose import Around, Ending, diagnose, of_request
 from specconsole.load.diagnosis import Diagnosis
 from specconsole.load.evidence import HostEvidence
 from specconsole.load.failure import Rank
 from specconsole.load.ledger import Ledger
 from specconsole.load.ledger import feed as feed_ledger
 from specconsole.load.phase import Phase
-from specconsole.load.verdict import Judgement
 from specconsole.logs.stamp import YEAR
-from specconsole.text import one_line
 
 _FEW = 8
 STOPPED = "terminated"
@@ -42,16 +34,41 @@ STOPPED = "terminated"
 
 def judge(readings: Readings) -> Report:
     """Say what all files together mean."""
-    main = _main(readings.logs)
+    logs = readings.logs
+    if len(logs) < 2:
+        report = _judge(readings, logs[0] if logs else None)
+        return report if not logs or not logs[0].mixed else replace(report, logs=(_alone(logs[0], told=True),))
+    told = [_alone(log) for log in logs]
+    place = several.main(logs, told)
+    assert place is not None
+    told[place] = replace(told[place], told=True)
+    report = replace(_judge(readings, logs[place]), logs=tuple(told))
+    bundle = any(log.unit for log in logs)
+    alike = report.comparison is not None and report.headline == report.comparison.sentence
+    return replace(
+        report,
+        headline=report.headline if alike else several.sentence(report.headline, told, bundle=bundle),
+        advice=tuple(dict.fromkeys((*report.advice, *several.advice(told, report.advice)))),
+        unknown=(*report.unknown, *(() if bundle else several.unsure(told))),
+    )
+
+
+def _alone(log: LogReading, *, told: bool = False) -> LogSeen:
+    """What a log says without any other file."""
+    return replace(several.seen(log, _judge(Readings(logs=[log]), log)), told=told)
+
+
+def _judge(readings: Readings, main: LogReading | None) -> Report:
     report = Report(
         tuple(readings.files),
         serving=of_serving.told(main) if main else None,
-        comparison=_comparison(readings),
+        comparison=of_bench.comparison(readings),
         engine=scraped(readings.scrapes[-1]) if readings.scrapes else None,
-        window=_window(readings.scrapes),
+        window=of_bench.window(readings.scrapes),
+        servers=models if len(models := of_bench.servers(readings.scrapes)) > 1 else (),
         http=readings.http[-1] if readings.http else None,
         streams=tuple(readings.streams),
-        benches=tuple(_bench(one) for one in readings.benches),
+        benches=tuple(of_bench.told(one) for one in readings.benches),
         gpus=of_host.gpus(readings),
         host=of_host.host(readings),
         units=tuple(sorted(readings.units, key=lambda unit: not unit.exact)),
@@ -64,17 +81,10 @@ def judge(readings: Readings) -> Report:
         report = replace(report, verdict=load_judge.judge(bare))
     elif (ending := _ending(readings)) is not None and any(unit.failing for unit in readings.units):
         report = replace(report, diagnosis=diagnose(Clues(), ending))
-    report = replace(report, advice=tuple(dict.fromkeys(_advice(report))), unknown=tuple(_unknown(report, readings)))
+    if main is not None and main.mixed:
+        report = _of_a_mixture(report, main)
+    report = replace(report, advice=tuple(dict.fromkeys(advice(report))), unknown=tuple(unknown(report, readings)))
     return replace(report, headline=headline(report))
-
-
-def _main(logs: Sequence[LogReading]) -> LogReading | None:
-    """The log that tells most of a start: by its phases, else the one with the most lines."""
-    return max(
-        logs,
-        key=lambda log: (log.last_at if log.unit and log.last_at else 0.0, len(log.last.timeline.spans), log.lines),
-        default=None,
-    )
 
 
 def _with_load(report: Report, readings: Readings, main: LogReading) -> Report:
@@ -87,6 +97,7 @@ def _with_load(report: Report, readings: Readings, main: LogReading) -> Report:
         attempt, main, readings, host, collected, served=served or attempt.timeline.startup_at is not None
     )
     stopped = diagnosis is not None and diagnosis.name == STOPPED
+    ended = diagnosis is None and attempt.signs.stopping
     fails = diagnosis is not None and not stopped and diagnosis.name != "leftover_process"
     verdict = load_judge.judge(replace(evidence, diagnosis=diagnosis if fails else None))
     desync = verdict.signature == "desync"
@@ -95,13 +106,23 @@ def _with_load(report: Report, readings: Readings, main: LogReading) -> Report:
     seen = spans or attempt.signs.last or notices or attempt.signs.heartbeats or diagnosis
     tells = bool(seen or (served and collected is not None))
     gaps = _only_gaps(main, report)
-    statistics_only = served and diagnosis is None and not notices and not spans and collected is None
+    statistics_only = (
+        (served or bool(main.intervals)) and diagnosis is None and not notices and not spans and collected is None
+    )
     return replace(
         report,
         load=load if (tells or served) and not gaps else None,
-        verdict=verdict if tells and not statistics_only and not gaps else None,
+        verdict=verdict if tells and not statistics_only and not gaps and not ended else None,
         diagnosis=diagnosis,
     )
+
+
+def _of_a_mixture(report: Report, main: LogReading) -> Report:
+    """Nothing of a start, or of a server at work, is sure where lines of several stand among each other; a failure stays one."""
+    said = f"lines of two servers are mixed in {main.name} ({main.mixed})"
+    hurt = next((attempt for attempt in main.attempts if attempt.hurt), None)  # another one's progress heals nothing
+    found = report.diagnosis or (diagnose(hurt.clues) if hurt is not None else None)
+    return replace(report, load=None, verdict=None, diagnosis=found, serving=None, comparison=None, mixed=said)
 
 
 def _year(main: LogReading) -> int:
@@ -137,7 +158,8 @@ def _evidence(
         stalled = window
     layout = attempt.details.layout
     return Evidence(
-        now=now,
+        # A server prints statistics while requests run: that it has not is told by what else was printed since.
+        now=main.last_at if now is None and served else now,
         stalled_s=stalled,
         signs=signs,
         phase=of_load.phase_of(attempt),
@@ -195,6 +217,8 @@ def _diagnosis(main: LogReading, readings: Readings) -> Diagnosis | None:
         ending = Ending(restarts=restarts)
     minor = {one.code for log in readings.logs for one in log.xids if not one.grave}
     found = sorted(clues.found, key=lambda one: one.numbers.get("xid") in minor)
+    if _served(attempt) and clues is attempt.clues:
+        ending, phase = replace(ending or Ending(), served=True), None
     return diagnose(replace(clues, found=tuple(found)), ending, _around(main, readings), phase)
 
 
@@ -216,6 +240,10 @@ def _serves(attempt: Attempt) -> bool:
     return attempt.signs.stats_at is not None
 
 
+def _served(attempt: Attempt) -> bool:
+    return _serves(attempt) or attempt.timeline.startup_at is not None
+
+
 def _failed(attempt: Attempt) -> bool:
     """A clue of a failure stands where nothing got on after it; PID 1's and the kernel's words count by themselves.
 
@@ -226,8 +254,10 @@ def _failed(attempt: Attempt) -> bool:
         return True
     if attempt.hurt <= 0 or attempt.moved > attempt.hurt:
         return False
-    served = _serves(attempt) or attempt.timeline.startup_at is not None
-    return not served or any(clue.fatal or clue.failure is not None or clue.rank is Rank.CONSEQUENCE for clue in found)
+    return not _served(attempt) or any(
+        (clue.fatal or clue.failure is not None or clue.rank is Rank.CONSEQUENCE) and not of_request(clue)
+        for clue in found
+    )
 
 
 def _around(main: LogReading, readings: Readings) -> Around:
@@ -244,119 +274,7 @@ def _around(main: LogReading, readings: Readings) -> Around:
     )
 
 
-def _comparison(readings: Readings) -> Sweep | None:
-    """Configurations of a table or notes, else the servers of several logs."""
-    arms: list[Arm] = list(readings.arms)
-    if (
-        not arms and len(readings.logs) > 1 and not any(log.unit for log in readings.logs)
-    ):  # a bundle's served what came
-        arms = [arm for log in readings.logs if (arm := of_serving.arm(log)) is not None]
-    if not arms and len(readings.benches) > 1:
-        arms = [_arm(one, place) for place, one in enumerate(readings.benches)]
-    return sweep.compare(arms) if len(arms) > 1 else None
-
-
-def _arm(report: ClientReport, place: int) -> Arm:
-    tpot = report.get("mean_tpot_ms")
-    drafts, drafted, accepted = (report.get(name) for name in ("drafts", "drafted", "accepted"))
-    return Arm(
-        report.model or f"report {place + 1}",
-        report.k if drafts else 0,
-        report.get("output_tok_s"),
-        None if tpot is None else tpot / 1000,
-        length=report.length if drafts else None,
-        rate=report.rate,
-        drafts=int(drafts) if drafts else None,
-        drafted=int(drafted) if drafted else None,
-        accepted=int(accepted) if accepted is not None else None,
-        per_position=report.per_position,
-        baseline=not drafts,
-    )
-
-
-def _bench(report: ClientReport) -> BenchSeen:
-    doubts = client_report.doubts(report)
-    say = tuple(doubt.text for doubt in doubts)
-    ratio = report.tokens_per_chunk
-    if ratio is not None and ratio > 1.2:
-        say += (f"ITL is {ratio:.2f} times TPOT: with speculation it is the time of a step; compare TPOT.",)
-    return BenchSeen(report, doubts, client_report.valid(report), report.rate, report.length, report.k, ratio, say)
-
-
-def _window(scrapes: Sequence[Scrape]) -> WindowSeen | None:
-    """What the counters gained from the first to the last scrape; moments are not known, so there are no rates."""
-    if len(scrapes) < 2:
-        return None
-    counters = between(scrapes[0], scrapes[-1])
-    reset = counters.restarted or (counters.generation_tokens is None and scrapes[-1].has("vllm:generation_tokens"))
-    return WindowSeen(counters.restarted, reset, counters, acceptance(counters), counters.server_tpot_s)
-
-
 def _asks_systemd(readings: Readings) -> bool:
     return readings.calls is not None and any(
         call.program in ("systemctl", "journalctl") for call in readings.calls.calls
     )
-
-
-_GPU_ADVICE = {
-    "gpu_lost": "Look for Xid 79 in dmesg; drain the node, then reboot it or reseat the card. The other GPUs can be asked one by one (nvidia-smi -i).",
-    "driver_library_mismatch": "What runs goes on; nothing new can start. Reboot, or reload the nvidia modules when nothing uses them, before any swap.",
-    "driver_not_loaded": "Load the kernel module (modprobe nvidia), or reboot after a kernel update.",
-    "gpu_driver_hung": "Ask with a deadline and one call at a time; turn persistence mode on (nvidia-smi -pm 1). A call that never returns needs a reboot.",
-    "nvml_error": "Look at dmesg for what the nvidia module says.",
-}
-
-
-def _advice(report: Report) -> Iterator[str]:
-    if report.diagnosis:
-        yield from report.diagnosis.advice
-    if report.verdict and report.verdict.advice and report.verdict.judgement is not Judgement.FAILED:
-        yield report.verdict.advice
-    if report.gpus and report.gpus.status in _GPU_ADVICE:
-        yield _GPU_ADVICE[report.gpus.status]
-    if report.host and report.host.stuck:
-        yield "Start nothing on these GPUs: no signal ends this process. Reboot the node."
-    if report.journal and report.journal.gaps:
-        yield "Set LogRateLimitIntervalSec=0 in the unit: journald dropped lines, and counts may jump."
-    if report.journal and report.journal.localized:
-        yield "Collect with LC_ALL=C.UTF-8 and journalctl -o json: these stamps are in the words of another language."
-    if report.comparison and report.comparison.word is not sweep.Word.UNKNOWN:
-        yield report.comparison.sentence
-    if report.systemd and report.systemd.unanswered:
-        yield "Ask again without the options that this systemd does not know; an empty answer says nothing of the unit."
-    if report.serving and report.serving.jit:
-        yield "Warm up with the same shapes until two runs agree within 5 %; intervals in which kernels were compiled do not count."
-    for mount in report.host.full if report.host else ():
-        yield f"{mount} is full: make room there before the next start."
-    if report.host and report.host.xids:
-        yield kernel.advice(report.host.xids[0])
-    if report.journal and report.journal.limited == "no permission":
-        yield "Collect it again as root, or as a member of systemd-journal: this login does not see the unit's lines."
-    for unit in report.units[:4]:
-        yield from unit.remarks
-    for unit in report.units[:1]:
-        if unit.why_not:
-            yield f"It cannot be started: {unit.why_not}."
-    for bench in report.benches:
-        yield from bench.say
-    if report.engine and report.engine.ttft and not report.engine.ttft.plausible:
-        yield "Take TTFT from the client: the server's lies wholly in its lowest bucket, which cannot be true."
-    if report.engine and report.engine.no_data:
-        yield f"Take the figures from the log's statistics: {report.engine.no_data}."
-
-
-def _unknown(report: Report, readings: Readings) -> Iterator[str]:
-    if report.verdict:
-        yield from report.verdict.missing
-    if report.journal and report.journal.limited:
-        yield f"the journal: {report.journal.limited}"
-    for stream in report.streams:
-        if stream.result.error:
-            yield f"the rest of a stream: {one_line(stream.result.error, 120)}"
-    if report.load is not None and report.load.phase is None:
-        yield "the phase: no line tells it"
-    if readings.printed and report.gpus and not report.gpus.gpus and readings.asked_gpus:
-        yield "the GPUs: nvidia-smi gave no row"
-    for file in report.files:
-        if file.kind == "unknown":
-            yield f"{file.name}: not recognised"

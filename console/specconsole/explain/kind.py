@@ -17,6 +17,8 @@ class Kind(Enum):
     STREAM = "stream"
     BENCH_TEXT = "bench_text"
     BENCH_JSON = "bench_json"
+    AIPERF = "aiperf"
+    GUIDELLM = "guidellm"
     RUN = "run"
     SWEEP = "sweep"
     NOTES = "notes"
@@ -61,6 +63,8 @@ _TITLES = {
     Kind.STREAM: "captured stream of events",
     Kind.BENCH_TEXT: "report of a benchmark client",
     Kind.BENCH_JSON: "result file of vllm bench serve",
+    Kind.AIPERF: "result file of AIPerf",
+    Kind.GUIDELLM: "result file of GuideLLM",
     Kind.RUN: "run of specconsole bench",
     Kind.SWEEP: "table of measured configurations",
     Kind.NOTES: "hand-written results",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from specconsole.bench.sweep import Sweep
-from specconsole.explain.report import Count, GpusSeen, HostSeen, LoadSeen, Report, ServingSeen
+from specconsole.explain.headline import restart
+from specconsole.explain.report import Count, GpusSeen, HostSeen, LoadSeen, LogSeen, Report, ServingSeen, WindowSeen
 from specconsole.text import UNKNOWN, bytes_binary, duration, milliseconds, number, percent
 
 _WIDTH = 14
@@ -14,6 +15,7 @@ _WIDTH = 14
 def lines(report: Report) -> Iterator[str]:
     """Every line of the answer."""
     yield report.headline
+    yield from _section("logs", tuple(_logs(report.logs)))
     yield from _section("rests on", report.verdict.evidence if report.verdict else ())
     if report.load:
         yield from _facts(_load(report.load))
@@ -29,11 +31,17 @@ def lines(report: Report) -> Iterator[str]:
         yield from _section("GPUs", tuple(_gpus(report.gpus)))
     if report.host:
         yield from _facts(_host(report.host))
-    yield from _section("do", report.advice)
+    yield from _section("do", tuple(said for said in report.advice if said != report.headline))
     if report.verdict and report.verdict.probe:
         yield from _section("look next", (report.verdict.probe,))
     yield from _section("not known", report.unknown)
     yield from _section("read", tuple(f"{f.name}: {f.title}{f' ({f.note})' if f.note else ''}" for f in report.files))
+
+
+def _logs(logs: Sequence[LogSeen]) -> Iterator[str]:
+    for log in logs[:16]:
+        about = ", ".join(part for part in (log.state or "tells of no start", log.model, log.version) if part)
+        yield f"{log.name}: {about}{' (told here)' if log.told and len(logs) > 1 else ''}"
 
 
 def _section(title: str, texts: tuple[str, ...]) -> Iterator[str]:
@@ -108,8 +116,19 @@ def _figures(report: Report) -> Iterator[str]:
         drafts = f", accepted {percent(spec.acceptance_rate, 1)} since its start" if spec else ""
         running = UNKNOWN if engine.running is None else number(engine.running)
         yield f"  {'engine':<{_WIDTH}}{engine.model or UNKNOWN}, {running} running, KV {percent(engine.kv_use, 1)}{drafts}"
+    if (window := report.window) is not None:
+        yield f"  {'in between':<{_WIDTH}}{_window(window)}"
     for unit in report.units:
         yield f"  {'unit':<{_WIDTH}}{unit.name or UNKNOWN}: {unit.load}, {unit.active} ({unit.sub})"
+
+
+def _window(window: WindowSeen) -> str:
+    if window.reset:
+        return restart(window)
+    gained, found = window.counters.generation_tokens, window.acceptance
+    made = UNKNOWN if gained is None else number(gained)
+    drafts = f", accepted {percent(found.rate, 1)}" if found.rate is not None else ""
+    return f"{made} tokens generated{drafts}"
 
 
 def _gpus(gpus: GpusSeen) -> Iterator[str]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from specconsole.engine import statistics
 from specconsole.engine.statistics import SpecLine, StatsLine
 from specconsole.explain.attempt import UNIT, Attempt, begin, heard, starts_anew
+from specconsole.explain.mixture import Mixture
 from specconsole.explain.paste import is_nothing
 from specconsole.explain.record import record_of
 from specconsole.explain.sieve import Sieve
@@ -65,6 +66,7 @@ class LogReading:
     """Its times come from the clocks of bars alone."""
     longest_silence_s: float | None
     intervals: tuple[Interval, ...] = ()
+    """Of the last start, as all that is told of serving."""
     jit: tuple[int, ...] = ()
     """Lines that say that a kernel was compiled while a request waited."""
     gaps: tuple[Suppressed, ...] = ()
@@ -80,6 +82,8 @@ class LogReading:
     """Why journalctl gave only a part: rights, or a file that was cut."""
     skipped: int = 0
     """Lines that only repeat others and were not read in full."""
+    mixed: str = ""
+    """What shows that lines of several servers stand among each other; "": nothing does."""
 
     @property
     def last(self) -> Attempt:
@@ -129,6 +133,8 @@ class LogReader:
         self._where: deque[int] = deque()
         self._attempts: deque[Attempt] = deque([begin("")], maxlen=8)
         self._starts = 1
+        self._began = 0
+        """The line that the last start begins at."""
         self._lines = self._records = 0
         self._intervals: deque[tuple[int, float | None, bytes]] = deque(maxlen=_INTERVALS)
         self._jit: deque[int] = deque(maxlen=64)
@@ -141,6 +147,7 @@ class LogReader:
         self._xids: dict[XidSeen, None] = {}
         self._limited = ""
         self._lone: tuple[bytes, bytes] | None = None
+        self._mixture = Mixture()
 
     def feed(self, lines: Iterable[bytes]) -> None:
         """Take whole lines."""
@@ -177,7 +184,7 @@ class LogReader:
             and (gap := dropped(record.text, record.unit, record.seq))
         ):
             self._gaps.append(gap)
-        self._records_in([replace(record, unit=UNIT)])
+        self._records_in([record._replace(unit=UNIT)])
 
     def end(self) -> LogReading:
         """What it says, once all lines were fed."""
@@ -201,8 +208,8 @@ class LogReader:
             None if stamps.counted else stamps.last,
             stamps.counted,
             self._silence,
-            tuple(said for one in self._intervals if (said := _interval(*one)) is not None),
-            tuple(self._jit),
+            tuple(said for one in self._intervals if one[0] >= self._began and (said := _interval(*one)) is not None),
+            tuple(line for line in self._jit if line >= self._began),
             tuple(self._gaps),
             self._localized,
             self._bar,
@@ -210,6 +217,7 @@ class LogReader:
             tuple(self._xids),
             self._limited,
             self._sieve.skipped,
+            self._mixture.why,
         )
 
     def _take(self, number: int, line: bytes) -> None:
@@ -220,7 +228,9 @@ class LogReader:
         if is_nothing(said):
             return
         said = self._owned(said)
+        self._mixture.line(line)
         self._notice(number, at, line, said)
+        entry = entry._replace(cursor=str(number))
         self._entries.append(entry._replace(message=said) if entry.kind is Kind.LINE else entry)
 
     def _notice(self, number: int, at: float | None, line: bytes, said: bytes) -> None:
@@ -268,10 +278,18 @@ class LogReader:
             if starts_anew(now, record):
                 self._attempts.append(begin(record.invocation))
                 self._starts += 1
+                self._began = _line_of(record)
+                self._mixture.begins()
                 now = self._attempts[-1]
             elif record.invocation and record.invocation != now.timeline.invocation:
                 now = replace(now, timeline=replace(now.timeline, invocation=record.invocation))
+            self._mixture.hear(now, record)
             self._attempts[-1] = heard(now, record)
+
+
+def _line_of(record: LogRecord) -> int:
+    """The line of the file that a record begins at: its cursor here; a bundle's records count their lines themselves."""
+    return int(record.cursor) if record.cursor.isdecimal() else record.seq
 
 
 def _plain(line: bytes) -> bytes:

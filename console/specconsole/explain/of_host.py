@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from specconsole.explain import gather
+from specconsole.explain.host import Process
 from specconsole.explain.readings import Readings
 from specconsole.explain.report import GpusSeen, HostSeen, JournalSeen
-from specconsole.gpu.holding import Holding, Stuck, hung_tools, stuck
+from specconsole.gpu.holding import Holding, Stuck, hung_tools, orphaned, stuck
 from specconsole.gpu.kernel import XidSeen, primary
 
-_UNSAFE = ("driver_library_mismatch", "driver_not_loaded", "gpu_lost", "gpu_driver_hung", "nvml_error", "no_devices")
+_UNSAFE = (
+    "driver_library_mismatch",
+    "driver_not_loaded",
+    "gpu_lost",
+    "gpu_driver_hung",
+    "gpu_error",
+    "nvml_error",
+    "no_devices",
+)
 
 
 def gpus(readings: Readings) -> GpusSeen | None:
@@ -59,6 +68,11 @@ def unkillable(readings: Readings) -> tuple[Stuck, ...]:
     return tuple(one for one in found if one is not None)
 
 
+def orphans(readings: Readings) -> tuple[Process, ...]:
+    """Engines and workers without a server."""
+    return tuple(p for one in readings.processes for p in one.found if orphaned(p.ppid, p.command))
+
+
 def host(readings: Readings) -> HostSeen | None:
     """The host itself; None where no file tells of it."""
     evidence = gather.of_host(readings)
@@ -66,6 +80,7 @@ def host(readings: Readings) -> HostSeen | None:
     shm = next((disk for one in readings.disks if (disk := one.of("/dev/shm")) is not None), None)  # noqa: S108
     segments = {name: size for one in readings.disks for name, size in one.segments.items()}
     errors = xids(readings)
+    lost = tuple(one for one in orphans(readings) if one.pid not in {each.pid for each in held})
     if not (
         errors
         or evidence
@@ -96,6 +111,7 @@ def host(readings: Readings) -> HostSeen | None:
         (usage.window_s if usage else None) or (evidence.window_s if evidence else None),
         usage.grown if usage else None,
         held,
+        lost,
         errors,
     )
 

@@ -18,6 +18,8 @@ from specconsole.load.timeline import LoadTimeline, Progress, Span
 
 COUNTS = (Phase.WEIGHTS, Phase.DRAFTER)
 """Phases that count from their beginning on, though a bar may not have come yet."""
+ENDED_WELL = ("terminated", "leftover_process")
+"""Diagnoses of a start that somebody ended, or that left something behind: it did not fail."""
 _DUMP = "Initializing a"
 
 
@@ -44,23 +46,12 @@ def told(
     """Say what a start is."""
     timeline, details, facts, signs = attempt.timeline, attempt.details, attempt.timeline.facts, attempt.signs
     phase = phase_of(attempt)
-    failed = diagnosis is not None and diagnosis.name not in ("terminated", "leftover_process")
+    failure = diagnosis if diagnosis is not None and diagnosis.name not in ENDED_WELL else None
+    failed = failure is not None
     layout, numbers, words = details.layout, details.numbers, details.words
-    named = "serving" if serving else phase.value if phase else None
-    if diagnosis is not None and failed and diagnosis.phase and not _later(phase, diagnosis.phase):
-        named = diagnosis.phase
-    eager = facts.eager
-    counted = pace(attempt)
-    speculation = (
-        facts.speculation
-        if facts.speculation is not None
-        else True
-        if details.speculates or "method" in words
-        else None
-    )
     return LoadSeen(
-        phase=named,
-        ready=timeline.startup_at is not None and not failed,
+        phase=_named(timeline, phase, failure, serving),
+        ready=(timeline.startup_at is not None or signs.stats_at is not None) and not failed and not signs.stopping,
         failed=failed,
         count=_count(timeline, phase, reading.bar, now),
         weights=_whole(timeline, Phase.WEIGHTS),
@@ -82,19 +73,19 @@ def told(
         world_size=numbers.get("world_size") or facts.world_size,
         ranks_connected=len(details.ranks) or None,
         engines=tuple(sorted(signs.engines)),
-        speculation=speculation,
+        speculation=_speculates(attempt),
         method=facts.method or words.get("method"),
         k=facts.k if facts.k is not None else numbers.get("k"),
         proposer=words.get("proposer"),
         nccl=words.get("nccl"),
         nccl_ranks=numbers.get("nccl_ranks"),
         nccl_complete=len(details.nccl_complete) or None,
-        skipped=tuple(p.value for p in (Phase.COMPILE, Phase.CAPTURE)) if eager else (),
+        skipped=tuple(p.value for p in (Phase.COMPILE, Phase.CAPTURE)) if facts.eager else (),
         durations_s=dict(_durations(attempt)),
         since_first_line_s=_boot(reading, timeline),
         silence_s=_silence(reading, now),
         expected_silence_s=silence.expected(phase),
-        warn_after_s=silence.warn_after(phase, counted),
+        warn_after_s=silence.warn_after(phase, pace(attempt)),
         model_gib=facts.model_gib,
         kv_gib=facts.kv_gib,
         kv_tokens=facts.kv_tokens,
@@ -109,11 +100,32 @@ def told(
         notice_engines=attempt.notice_engines,
         peers=signs.peers if signs.peers and signs.peers[1] > 0 else None,
         network_error=signs.network_error,
-        stopped_by=str(diagnosis.numbers.get("killed_by", "")) if diagnosis and diagnosis.name == "terminated" else "",
+        stopped_by=_stopped_by(attempt, diagnosis),
         starts=reading.starts,
         last_line=timeline.last_line or signs.last,
         remarks=tuple(notice.said for notice in timeline.notices),
     )
+
+
+def _named(timeline: LoadTimeline, phase: Phase | None, failure: Diagnosis | None, serving: bool) -> str | None:
+    """What the log ends in; a failure that has its usual phase is placed there, unless the log got further."""
+    if failure is not None and failure.phase and not _later(phase, failure.phase):
+        return failure.phase
+    served = serving or (failure is not None and not failure.phase and timeline.startup_at is not None)
+    return "serving" if served else phase.value if phase else None
+
+
+def _speculates(attempt: Attempt) -> bool | None:
+    """None where no line says either."""
+    told = attempt.timeline.facts.speculation
+    hinted = attempt.details.speculates or "method" in attempt.details.words
+    return told if told is not None else True if hinted else None
+
+
+def _stopped_by(attempt: Attempt, diagnosis: Diagnosis | None) -> str:
+    if diagnosis is not None:
+        return str(diagnosis.numbers.get("killed_by", "")) if diagnosis.name == "terminated" else ""
+    return "shutdown" if attempt.signs.stopping else ""
 
 
 def _later(phase: Phase | None, told: str) -> bool:
@@ -190,7 +202,8 @@ def _durations(attempt: Attempt) -> Iterator[tuple[str, float]]:
 
 def _boot(reading: LogReading, timeline: LoadTimeline) -> float | None:
     first = reading.first_at if reading.starts == 1 else None
-    return timeline.startup_at - first if timeline.startup_at is not None and first is not None else None
+    ready = timeline.startup_at
+    return ready - first if ready is not None and first is not None and ready >= first else None  # else it has no stamp
 
 
 def _silence(reading: LogReading, now: float | None) -> float | None:

@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from specconsole.bench import captured, client_report
+from specconsole.bench import captured, client_report, foreign
 from specconsole.bench.captured import Captured
 from specconsole.bench.client_report import ClientReport
+from specconsole.bench.run import BenchRun
 from specconsole.bench.sweep import Arm
-from specconsole.engine import metrics
+from specconsole.engine import metrics, sound
 from specconsole.engine.metrics import Scrape
+from specconsole.errors import UsageError
 from specconsole.explain import host, table, unit
 from specconsole.explain.host import Counters, Disks, Processes, Usage
 from specconsole.explain.kind import Kind
@@ -21,6 +23,7 @@ from specconsole.explain.unit import Calls, UnitSeen
 from specconsole.gpu import printed, sample
 from specconsole.gpu.printed import Printed
 from specconsole.gpu.sample import Fleet
+from specconsole.remote import outside
 
 
 @dataclass
@@ -32,6 +35,8 @@ class Readings:
     fleets: list[Fleet] = field(default_factory=list)
     """Samples of one host, oldest first."""
     scrapes: list[Scrape] = field(default_factory=list)
+    doubtful: list[str] = field(default_factory=list)
+    """What of the scrapes is not taken, a phrase each."""
     http: list[HttpSeen] = field(default_factory=list)
     streams: list[Captured] = field(default_factory=list)
     benches: list[ClientReport] = field(default_factory=list)
@@ -88,15 +93,23 @@ def _bundle(_readings: Readings, _text: str) -> str | None:
 
 
 def _metrics(readings: Readings, text: str) -> str | None:
-    readings.scrapes.append(metrics.parse(text))
-    return readings.scrapes[-1].no_data or None
+    scrape, said = sound.sound(metrics.parse(text))
+    if servers := sound.several(scrape):
+        scrape, said = Scrape({}, f"{sound.SEVERAL} ({servers})"), ()
+        readings.doubtful.append(f"whose figures these are: {scrape.no_data}")
+    readings.scrapes.append(scrape)
+    readings.doubtful += said
+    return "; ".join(filter(None, (scrape.no_data, *said))) or None
 
 
 def _http(readings: Readings, text: str) -> str | None:
     head, _, body = text.replace("\r\n", "\n").partition("\n\n")
     status = re.match(r"HTTP/\S+ (\d{3})", head)
+    code = int(status[1]) if status else 0
     size = len(body.strip().encode(errors="replace"))
-    readings.http.append(HttpSeen(int(status[1]) if status else 0, size, status is not None))
+    readings.http.append(HttpSeen(code, size, 0 < code < 500))
+    if code >= 400:
+        return None
     if "text/plain" in head or "# HELP" in body or not body.strip():
         return _metrics(readings, body)
     return None
@@ -116,6 +129,30 @@ def _bench(readings: Readings, text: str) -> str | None:
         return "it holds no figure"
     readings.benches.append(found)
     return None
+
+
+def _run(readings: Readings, text: str) -> str | None:
+    """A run of ours."""
+    try:
+        value = outside.parse(text)
+        report = client_report.of_run(BenchRun.from_json(value if isinstance(value, dict) else {}))
+    except UsageError as error:
+        return str(error)
+    except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError) as error:
+        return f"it is damaged ({type(error).__name__})"
+    readings.benches.append(report)
+    return None
+
+
+def _foreign(readings: Readings, text: str) -> str | None:
+    """Another client's result file, by the reader that `compare` uses."""
+    try:
+        runs = foreign.read(text, "the file") or ()
+    except UsageError as error:
+        return str(error)
+    readings.benches += [client_report.of_run(run) for run in runs]
+    weak = dict.fromkeys(said for run in runs if run.told for said in run.told.weak)
+    return "; ".join(said.rstrip(".") for said in weak) or None
 
 
 def _arms(read: Callable[[str], tuple[Arm, ...]]) -> Reader:
@@ -203,6 +240,9 @@ _READERS: dict[Kind, Reader] = {
     Kind.STREAM: _stream,
     Kind.BENCH_TEXT: _bench,
     Kind.BENCH_JSON: _bench,
+    Kind.AIPERF: _foreign,
+    Kind.GUIDELLM: _foreign,
+    Kind.RUN: _run,
     Kind.SWEEP: _arms(table.table),
     Kind.NOTES: _arms(table.notes),
     Kind.SMI_CSV: _printed(printed.rows, gpus=True),

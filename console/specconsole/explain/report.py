@@ -14,6 +14,7 @@ from specconsole.bench.client_report import ClientReport, Doubt
 from specconsole.bench.sweep import Sweep
 from specconsole.engine.scraped import Scraped
 from specconsole.engine.statistics import SpecLine, StatsLine
+from specconsole.explain.host import Process
 from specconsole.explain.unit import UnitSeen
 from specconsole.gpu.holding import Holding, Stuck
 from specconsole.gpu.kernel import XidSeen
@@ -36,6 +37,25 @@ class FileSeen:
     title: str
     note: str = ""
     """What is to be said of it: cut, not recognised, empty."""
+
+
+@dataclass(frozen=True)
+class LogSeen:
+    """One log by itself, where there are several, or where lines of several servers stand in one."""
+
+    name: str
+    state: str
+    """failed, stuck, loading, stopped, ready, mixed; "": it tells of no start."""
+    headline: str
+    """What it says without the other files."""
+    model: str | None = None
+    version: str | None = None
+    port: int | None = None
+    first_at: float | None = None
+    last_at: float | None = None
+    advice: tuple[str, ...] = ()
+    told: bool = False
+    """The sections `load`, `verdict`, `diagnosis` and `serving` are of this one."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +145,7 @@ class LoadSeen:
     """There, wanted."""
     network_error: str = ""
     stopped_by: str = ""
-    """Who ended it, where it did not fail by itself."""
+    """Who ended it, where it did not fail by itself: a signal from outside, or "shutdown", in order."""
     starts: int = 1
     last_line: str = ""
     remarks: tuple[str, ...] = ()
@@ -239,6 +259,8 @@ class HostSeen:
     """What folders grew by in `window_s`."""
     stuck: tuple[Stuck, ...] = ()
     """Processes that no signal ends."""
+    orphans: tuple[Process, ...] = ()
+    """Engines and workers whose server is gone; they may hold their GPUs on."""
     xids: tuple[XidSeen, ...] = ()
     """Errors that the driver reported to the kernel's log, the first cause first."""
 
@@ -262,6 +284,8 @@ class Report:
 
     files: tuple[FileSeen, ...]
     headline: str = ""
+    logs: tuple[LogSeen, ...] = ()
+    """Where there are several, or lines of several servers in one."""
     verdict: Verdict | None = None
     load: LoadSeen | None = None
     diagnosis: Diagnosis | None = None
@@ -270,6 +294,8 @@ class Report:
     engine: Scraped | None = None
     window: WindowSeen | None = None
     """What happened between several scrapes."""
+    servers: tuple[str, ...] = ()
+    """The models of several scrapes that are of different servers; `engine` and `window` are of the last one's."""
     http: HttpSeen | None = None
     streams: tuple[Captured, ...] = ()
     benches: tuple[BenchSeen, ...] = ()
@@ -281,3 +307,5 @@ class Report:
     advice: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     """What is not known and would count."""
+    mixed: str = ""
+    """Lines of several servers stand in the log that is told: nothing but a failure can be told of it."""

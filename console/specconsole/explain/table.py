@@ -107,6 +107,7 @@ _VALUE = r"(-?\d[\d,]*(?:\.\d+)?)"
 _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("tok_s", re.compile(rf"(?:output|decode speed|generation|throughput)[^:\n]{{0,30}}:\s*{_VALUE} ?tok\w*/s", re.IGNORECASE)),
     ("tok_s", re.compile(rf"{_VALUE} ?tok(?:en)?s?/s(?:ec)?\b", re.IGNORECASE)),
+    ("tpot_s", re.compile(rf"{_VALUE} ?ms ?(?:/|per) ?(?:output )?tok", re.IGNORECASE)),
     ("tpot_s", re.compile(rf"tpot(?: \([^)\n]{{0,30}}\))?\s*[:=]?\s*{_VALUE} ?ms", re.IGNORECASE)),
     ("length", re.compile(rf"(?:acc?e?pt\w*|acceptance) len(?:gth)?\s*[:=]?\s*{_VALUE}", re.IGNORECASE)),
     ("drafts", re.compile(rf"(?:draft proposals|number of drafts|num_drafts)\s*[:=]\s*{_VALUE}", re.IGNORECASE)),
@@ -114,6 +115,7 @@ _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("accepted", re.compile(rf"accepted(?: tokens)?\s*[:=]\s*{_VALUE}", re.IGNORECASE)),
     ("decode_s", re.compile(rf"decode time\s*[:=]\s*{_VALUE} ?s", re.IGNORECASE)),
     ("tokens", re.compile(rf"(?:output|generated) tokens?\s*[:=]\s*{_VALUE}", re.IGNORECASE)),
+    ("tokens", re.compile(rf"{_VALUE} (?:output|generated) tokens?\b", re.IGNORECASE)),
     ("rate", re.compile(rf"acceptance rate\s*[:=]\s*{_VALUE} ?%", re.IGNORECASE)),
     ("wall_s", re.compile(rf":\s*{_VALUE} ?s(?:ec\w*)?\s*$", re.IGNORECASE)),
 )  # fmt: skip
@@ -173,7 +175,7 @@ def _named(line: str) -> str | None:
 
 
 def _noted(name: str, line: str, values: Mapping[str, float]) -> Arm:
-    k = re.search(r"\bk ?= ?(\d{1,3})\b", line)
+    k = re.search(r"\b(?:k|num_(?:spec|speculative|draft)_tokens|spec_tokens|draft_tokens) ?[=:] ?(\d{1,3})\b", line)
     base = bool(_BASE.search(name))
     return Arm(one_line(name, 80), int(k[1]) if k else 0 if base else None, baseline=base, **_whole(values))  # type: ignore[arg-type]
 

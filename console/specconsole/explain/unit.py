@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from signal import Signals
 from typing import Any
 
 from specconsole.remote import outside
@@ -99,8 +100,9 @@ def shown(text: str) -> tuple[UnitSeen, ...]:
 
 _HEAD = re.compile(r"^[*●○×↻•\s]{0,3}(?P<name>[\w@.\\:-]+\.\w+)(?: - .*)?$")
 _LOADED = re.compile(r"^\s*Loaded: (?P<load>[\w-]+)(?: \((?:[^;)]*; )?(?P<enabled>[\w-]+))?")
-_ACTIVE = re.compile(r"^\s*Active: (?P<active>[\w-]+) \((?P<sub>[\w-]+)\)(?: \(Result: (?P<result>[\w-]+)\))?")
-_ENDED = re.compile(r"code=(?P<exit_code>exited|killed|dumped), (?:status|signal)=(?P<exit_status>\d{1,3})?")
+_ACTIVE = re.compile(r"^\s*Active: (?P<active>[\w-]+)(?: \((?P<sub>[\w-]+)\))?(?: \(Result: (?P<result>[\w-]+)\))?")
+_ENDED = re.compile(r"code=(?P<exit_code>exited|killed|dumped), (?:status|signal)=(?P<exit_status>\d{1,3}|[A-Z]+)?")
+_REFUSED = re.compile(r"^(?:Failed to \w+ \S+: )?Unit (?P<name>\S+) (?P<why>could not be found|not found|is masked)")
 _PID = re.compile(r"^\s*Main PID: (?P<pid>\d{1,9})")
 
 
@@ -121,14 +123,24 @@ def status(text: str) -> tuple[UnitSeen, ...]:
                     "enabled": "masked" if loaded["load"] == "masked" else loaded["enabled"] or "",
                 }
             )
+        elif refused := _REFUSED.match(line):
+            load = "masked" if "masked" in refused["why"] else "not-found"
+            state = {"load": load, "enabled": "masked" if load == "masked" else ""}
+            found.append({"name": one_line(refused["name"], 120), "active": "", "sub": "", **state})
         elif found and (active := _ACTIVE.match(line)):
             found[-1].update({name: word for name, word in active.groupdict().items() if word})
         elif found and (pid := _PID.match(line)):
             found[-1]["main_pid"] = int(pid["pid"])
             if ended := _ENDED.search(line):
-                status = ended["exit_status"]
-                found[-1].update(exit_code=ended["exit_code"], exit_status=int(status) if status else None)
+                found[-1].update(exit_code=ended["exit_code"], exit_status=_number(ended["exit_status"] or ""))
     return tuple(UnitSeen(**values, exact=False) for values in found[:64])
+
+
+def _number(status: str) -> int | None:
+    """An exit status, or the number of a signal by its name."""
+    if status.isdecimal():
+        return int(status)
+    return getattr(Signals, f"SIG{status}", None)
 
 
 @dataclass(frozen=True)

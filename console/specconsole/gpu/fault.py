@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from specconsole.gpu.history import key
@@ -29,6 +29,7 @@ XID = {
     38: "driver firmware error",
     43: "the GPU stopped a channel, most often the application's fault",
     45: "cleanup after another error: look for the Xid before it",
+    46: "the GPU stopped processing",
     48: "double-bit ECC error",
     61: "internal microcontroller breakpoint",
     62: "internal microcontroller halt",
@@ -43,7 +44,11 @@ XID = {
     109: "context switch timeout",
     119: "the GPU's system processor (GSP) does not answer",
     120: "the GPU's system processor (GSP) failed",
+    137: "NVLink privilege error: a fault of the fabric or of memory shared over it",
     140: "unrecovered ECC error",
+    143: "the GPU could not be initialised",
+    **dict.fromkeys(range(144, 151), "NVLink error: every tensor-parallel start on this host is suspect"),
+    154: "what the driver wants done changed: its line says whether a reset or a reboot",
 }
 """By NVIDIA's list of Xid errors."""
 XID_OF_APPLICATIONS = frozenset({13, 31, 43, 45})
@@ -86,6 +91,22 @@ class FaultWatch:
             if long_enough or fault.kind not in ("slowed", "ghost", "silent"):
                 faults.append(fault)
         return tuple(sorted(faults, key=lambda fault: not fault.grave))
+
+
+def certain(gpus: Iterable[Gpu]) -> tuple[Fault, ...]:
+    """What a single look is enough for; the rest must last, which `FaultWatch` sees."""
+    return tuple(fault for gpu in gpus for fault in _signs(gpu) if fault.kind in ("lost", "xid", "ecc"))
+
+
+def asked(fleet: Fleet) -> bool:
+    """Every card could be asked for faults and answered something: only then may be said that none was seen."""
+    return fleet.source == "nvml" and bool(fleet.gpus) and all(map(_answered, fleet.gpus))
+
+
+def _answered(gpu: Gpu) -> bool:
+    """A card of which nothing was read is no healthy one."""
+    read = (gpu.memory_used, gpu.util, gpu.power_w, gpu.temperature_c, gpu.processes)
+    return "xid" not in gpu.why and any(value is not None for value in read)
 
 
 def _signs(gpu: Gpu) -> Iterator[Fault]:

@@ -41,6 +41,11 @@ class Holding:
         return False if self.visible is False or (not self.name and not self.visible) else self.visible
 
 
+def orphaned(ppid: int | None, command: str) -> bool:
+    """An engine or worker whose server is gone: it was handed to the first process, and may hold its GPUs on."""
+    return ppid == 1 and command.startswith(("VLLM::EngineCore", "VLLM::Worker", "VLLM::DPEngineCore"))
+
+
 def in_driver(functions: Sequence[str]) -> bool:
     """The innermost frames of a kernel stack are the GPU driver's."""
     return any(name.startswith(_DRIVER) for name in functions[:3])

@@ -32,7 +32,7 @@ class Printed:
     processes: tuple[GpuProcess, ...] = ()
     lost: tuple[Lost, ...] = ()
     failure: str = ""
-    """driver_library_mismatch, driver_not_loaded, no_devices, gpu_lost, nvml_error; "" for none."""
+    """driver_library_mismatch, driver_not_loaded, tool_missing, no_devices, gpu_lost, gpu_error, nvml_error; "" for none."""
     library: str | None = None
     """NVML's version, where a mismatch names it."""
     module: str | None = None
@@ -65,8 +65,8 @@ def rows(text: str) -> Printed:
     lines = [line for line in text.splitlines() if line.strip()]
     headed = (
         bool(lines)
-        and re.match(r"(?:\w+[\w.]*(?: \[[\w%]+\])?, )", lines[0]) is not None
-        and not re.match(r"\d+, ", lines[0])
+        and re.match(r"(?:\w+[\w.]*(?: \[[\w%]+\])?, ?)", lines[0]) is not None
+        and not re.match(r"\d+, ?", lines[0])
     )
     fields = _fields(lines[0]) if headed else _guessed(lines[0]) if lines else ()
     known = [re.sub(r"^name$|^gpu_name$", "name", name) for name in fields]
@@ -81,14 +81,16 @@ def rows(text: str) -> Printed:
         values = dict(zip(known, cells, strict=True))
         row: dict[str, Any] = next(iter(probe_smi.rows("\n".join((",".join(known), line)), known)), {})
         if row:
-            found.append(
-                _gpu({**row, "index": len(found) if row["index"] < 0 and "index" not in values else row["index"]})
-            )
+            gone = {"error": "GPU is lost"} if _GONE.search(line) else {}
+            index = len(found) if row["index"] < 0 and "index" not in values else row["index"]
+            found.append(_gpu({**row, **gone, "index": index}))
         if re.fullmatch(r"\d{1,2}\.\d", values.get("compute_cap", "")):
             caps.append(values["compute_cap"])
         if (mode := values.get("persistence_mode")) is not None:
             modes.append("On" if mode in ("Enabled", "On") else "Off" if mode in ("Disabled", "Off") else mode)
     lost = messages(text)
+    if not lost.failure and any(gpu.error for gpu in found):
+        lost = replace(lost, failure="gpu_lost")
     arch = f"sm_{caps[0].replace('.', '')}" if caps else None
     return replace(lost, gpus=tuple(found), architecture=arch, persistence=tuple(modes))
 
@@ -142,11 +144,12 @@ def applications(text: str) -> Printed:
 
 
 _LOST = re.compile(
-    r"Unable to de\w+ the device handle for GPU\s*(?P<bus>[0-9a-fA-F]+:[0-9a-fA-F]+:[0-9a-fA-F]+\.[0-9a-fA-F])\s*:\s*(?P<why>[^\n]*)"
+    r"Unable to de\w+ the device handle for GPU\s*(?:\d{1,3}:\s*)?(?P<bus>[0-9a-fA-F]+:[0-9a-fA-F]+:[0-9a-fA-F]+\.[0-9a-fA-F])\s*:\s*(?P<why>[^\n]*)"
 )
 _FAILURES = (
     ("driver_library_mismatch", re.compile(r"[Dd]river/library version mismatch")),
     ("driver_not_loaded", re.compile(r"couldn't communicate with the NVIDIA driver|Driver Not Loaded")),
+    ("tool_missing", re.compile(r"nvidia-smi: (?:command )?not found|'nvidia-smi': No such file")),
     ("no_devices", re.compile(r"No devices were found")),
     ("nvml_error", re.compile(r"Failed to initialize NVML|NVIDIA-SMI has failed")),
 )
@@ -170,6 +173,7 @@ def module_version(text: str) -> str | None:
     return found[1] if found else None
 
 
+_GONE = re.compile(r"\[GPU is lost\]", re.IGNORECASE)
 _NONE = r"N/A|ERR!|Unknown Error|\[[^\]]*\]"
 _CELL = re.compile(
     rf"(?P<temp>\d+|{_NONE}) ?C? +(?P<perf>P\d+|{_NONE}) +(?P<watts>\d+W|{_NONE}) */ *(?P<limit>\d+W|{_NONE})"
@@ -198,7 +202,14 @@ def table(text: str) -> Printed:
         found.append(_of_cells(int(head[1]), head[2].strip(), first, state, second))
     held = re.findall(r"(?m)^\| +(?:\d+) +(?:\S+ +\S+ +)?(\d+) +[CGM+]+ +(\S.*?) +(\d+MiB|N/A) *\|$", text)
     processes = tuple(GpuProcess(int(pid), one_line(name, 120), _mib(size), None) for pid, name, size in held)
-    return Printed(tuple(found), processes, driver=driver[1] if driver else None, persistence=tuple(modes))
+    failure = "gpu_error" if any(gpu.error == ERRS for gpu in found) else ""
+    return Printed(
+        tuple(found), processes, failure=failure, driver=driver[1] if driver else None, persistence=tuple(modes)
+    )
+
+
+ERRS = "nvidia-smi prints ERR! for it"
+"""Of a GPU with several such cells: the driver cannot read it."""
 
 
 def _of_cells(index: int, name: str, first: list[str], state: re.Match[str], second: list[str]) -> Gpu:
@@ -206,6 +217,7 @@ def _of_cells(index: int, name: str, first: list[str], state: re.Match[str], sec
     util = re.search(r"(\d+)%", second[2]) if len(second) > 2 else None
     bus = re.search(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d", first[1]) if len(first) > 1 else None
     watts, limit = _watts(state["watts"]), _watts(state["limit"])
+    ecc = re.fullmatch(r"(\d+)", first[2]) if len(first) > 2 else None
     why = {} if memory else {"memory_used": second[1] or "not printed", "memory_total": second[1] or "not printed"}
     if limit is None:
         why["power_limit_w"] = state["limit"]
@@ -224,6 +236,8 @@ def _of_cells(index: int, name: str, first: list[str], state: re.Match[str], sec
         power_w=watts,
         power_limit_w=limit,
         temperature_c=float(state["temp"]) if state["temp"].isdecimal() else None,
+        ecc_uncorrected=int(ecc[1]) if ecc else None,
+        error=ERRS if " ".join(second).count("ERR!") > 1 else None,
         why=why,
     )
 

@@ -1,4 +1,4 @@
-"""What is remembered: loads and runs; frozen values, no SQL."""
+"""What is remembered: loads, swaps, runs and experiments; frozen values, no SQL."""
 
 from __future__ import annotations
 
@@ -83,6 +83,59 @@ class Run:
     invocation: str = ""
     fingerprint: Mapping[str, Any] = field(default_factory=dict)
     id: int | None = None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One night of swaps and runs, and what came out of it; its runs are remembered by themselves, with every stamp."""
+
+    host: str
+    experiment: str
+    """Its id on the host: two consoles that fetch it remember it once."""
+    unit: str
+    """The baseline's, with which the others are compared."""
+    name: str
+    """Of the plan."""
+    started: float
+    ended: float | None = None
+    outcome: str | None = None
+    """finished, cancelled or failed; None: it had not come to its end when last seen."""
+    reason: str = ""
+    """Why it ended so, in words."""
+    serves: str = ""
+    """The arm that was left serving."""
+    units: Sequence[str] = ()
+    """Of all arms that were to be measured."""
+    verdicts: Sequence[Mapping[str, Any]] = ()
+    """A row for each comparison: arm, unit, said (in a few words), ratio (TPOT over the baseline's; None: not known)."""
+    answer: Sequence[str] = ()
+    """What came out, in sentences."""
+    steps: Sequence[Mapping[str, Any]] = ()
+    """arm, state, why, began, ended, and the runs that were measured: unit, invocation, number of each."""
+    plan: str = ""
+    """The plan as it was written."""
+    id: int | None = None
+
+    def runs_among(self, known: Sequence[Run]) -> tuple[int, ...]:
+        """The ids of its runs among these, in the order of its steps."""
+        ids = {
+            _place({"unit": run.unit, "invocation": run.invocation, "number": run.summary.get("number")}): run.id
+            for run in known
+            if run.host == self.host
+        }
+        found = (ids.get(_place(run)) for step in self.steps for run in runs_of(step))
+        return tuple(dict.fromkeys(number for number in found if number is not None))
+
+
+def runs_of(step: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The runs of a step of an experiment; records of before there were several have one."""
+    found: Sequence[Mapping[str, Any]] = [step["run"]] if step.get("run") else step.get("runs") or ()
+    return found
+
+
+def _place(run: Mapping[str, Any]) -> tuple[object, ...]:
+    """What tells one run from another: the start that it measured, and its number there."""
+    return run.get("unit"), run.get("invocation"), run.get("number") or 0
 
 
 def digest(fingerprint: Mapping[str, Any]) -> str:

@@ -1,7 +1,8 @@
 """The history as a file between machines: lines of JSON, a head that names the form, then one record a line.
 
-What is read comes from outside: every field is checked for its kind and size before it is believed, and a file with one
-wrong line is refused whole. The same record read twice is one record (`history.store`).
+What is read comes from outside: every field is checked for its kind and size before it is believed, and figures that
+cannot be for their bounds (`history.figure`). A file that is cut or damaged is refused whole; a record that is whole and
+wrong is refused alone. The same record read twice is one record (`history.store`).
 """
 
 from __future__ import annotations
@@ -9,15 +10,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, Field, fields
 from typing import Any
 
 from specconsole.errors import UsageError
-from specconsole.history.entry import Load, Run, Swap
+from specconsole.history import figure
+from specconsole.history.entry import Experiment, Load, Run, Swap, runs_of
 from specconsole.remote import outside
 from specconsole.text import clean
 
-Entry = Load | Swap | Run
+Entry = Load | Swap | Run | Experiment
 """One record."""
 
 FORMAT = 1
@@ -27,7 +29,11 @@ MARK = "specconsole_history"
 LONGEST_LINE = 64 << 20
 """Bytes of one line: a run of 512 streams with all its stamps takes 20 MB."""
 MOST_LINES = 1_000_000
-_KINDS: Mapping[str, type[Entry]] = {"load": Load, "swap": Swap, "run": Run}
+NO_HISTORY = (
+    "`specconsole history export FILE` writes one; another tool's result file is taken in by `specconsole history import FILE"
+    " --host NAME --unit UNIT`."
+)
+_KINDS: Mapping[str, type[Entry]] = {"load": Load, "swap": Swap, "run": Run, "experiment": Experiment}
 _NAME, _TEXT, _TREE = 512, 16384, 1 << 20
 """Characters of a name, of a sentence, and of a small tree in JSON."""
 _STAMP = 1e11
@@ -37,6 +43,7 @@ _OUTCOMES: Mapping[type, frozenset[str | None]] = {
     Swap: frozenset(
         ("committed", "rolled_back", "unchanged", "failed", "handed_over", "interrupted", None),
     ),
+    Experiment: frozenset(("finished", "cancelled", "failed", None)),
 }  # fmt: skip
 _ACTIONS = frozenset(("swap", "stop", "start", "restart"))
 
@@ -58,11 +65,18 @@ def _plain(value: object) -> object:
     return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def read(lines: Iterable[bytes]) -> Generator[Entry, None, None]:
-    """The records of a file, one after the other.
+class WrongRecord(ValueError):
+    """A record is whole, and what it says cannot be; the text names its kind and the field."""
+
+
+def read(
+    lines: Iterable[bytes], wrong: Callable[[int, WrongRecord], None] | None = None
+) -> Generator[tuple[int, Entry], None, None]:
+    """The records of a file with the numbers of their lines, one after the other; `wrong` is told those that are refused.
 
     Raises:
-        UsageError: it is no such file, of a later version, or a line is damaged; the text names the line.
+        UsageError: it is no such file, of a later version, or a line is damaged; or, without `wrong`, a record is
+            refused. The text names the line.
     """
     for number, line in enumerate(lines, 1):
         if number > MOST_LINES:
@@ -73,9 +87,22 @@ def read(lines: Iterable[bytes]) -> Generator[Entry, None, None]:
         if number == 1:
             _head(value)
         elif value is not None:
-            yield _entry(value, number)
+            try:
+                entry = _entry(value)
+            except WrongRecord as error:
+                if wrong is None:
+                    raise UsageError(f"Line {number}: {error}.") from error
+                wrong(number, error)
+            else:
+                yield number, entry
         elif line.strip():
             raise UsageError(f"Line {number} holds no record.")
+
+
+def checked(entry: Entry) -> Entry:
+    """The record as it would be read from a file: cleaned, and believed field by field. Raises UsageError."""
+    ((_, made),) = read(line.encode() for line in write([entry], lambda plain: plain))
+    return made
 
 
 def _object(line: bytes, number: int) -> dict[str, Any] | None:
@@ -91,7 +118,7 @@ def _object(line: bytes, number: int) -> dict[str, Any] | None:
 def _head(value: dict[str, Any] | None) -> None:
     found = value.get(MARK) if value else None
     if not isinstance(found, int) or isinstance(found, bool):
-        raise UsageError("This is no exported history.", hint="`specconsole history export FILE` writes one.")
+        raise UsageError("This is no exported history.", hint=NO_HISTORY)
     if found != FORMAT:
         raise UsageError(
             f"This history is of form {found}, and this specconsole reads form {FORMAT}.",
@@ -99,14 +126,33 @@ def _head(value: dict[str, Any] | None) -> None:
         )
 
 
-def _entry(value: dict[str, Any], number: int) -> Entry:
+def _entry(value: dict[str, Any]) -> Entry:
     kind = _KINDS.get(str(value.get("kind")))
     if kind is None:
-        raise UsageError(f"Line {number} holds a record of an unknown kind.")
-    try:
-        return kind(**{name: check(value[name]) for name, check in _FIELDS[kind].items() if name in value})
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise UsageError(f"Line {number}, a {value['kind']}: {clean(str(error))[:200]}.") from error
+        raise WrongRecord("a record of an unknown kind")
+    taken: dict[str, Any] = {}
+    for name, check in _FIELDS[kind].items():
+        if name in value:
+            try:
+                taken[name] = check(value[name])
+            except (TypeError, ValueError, OverflowError, RecursionError) as error:
+                raise WrongRecord(f'a {value["kind"]} whose "{name}" is refused: {_said(error)}') from error
+    missing = [item.name for item in fields(kind) if item.name not in taken and _needed(item)]
+    if missing:
+        names = ", ".join(f'"{name}"' for name in missing)
+        raise WrongRecord(f"a {value['kind']} without {names}, so it is of another program, or was changed by hand")
+    return kind(**taken)
+
+
+def _needed(item: Field[Any]) -> bool:
+    return item.default is MISSING and item.default_factory is MISSING
+
+
+def _said(error: Exception) -> str:
+    """Our own checks speak for themselves; what Python says of a value does not."""
+    if type(error) is ValueError:
+        return clean(str(error))[:200]
+    return "its values are too large, or nested beyond measure"
 
 
 def _text(most: int, *, empty: bool = True) -> Callable[[Any], str]:
@@ -122,6 +168,13 @@ def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise ValueError("a number is none")
     return float(value)
+
+
+def _duration(value: Any) -> float:
+    taken = _number(value)
+    if not 0 <= taken <= _STAMP:
+        raise ValueError(f"{taken:g} seconds cannot be")
+    return taken
 
 
 def _stamp(value: Any) -> float:
@@ -160,29 +213,48 @@ def _tree(most: int) -> Callable[[Any], dict[str, Any]]:
     def check(value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise ValueError("a table is none")
-        if len(json.dumps(value, allow_nan=False)) > most:
+        if len(_dumped(value)) > most:
             raise ValueError("a table is too long")
         return value
 
     return check
 
 
+def _dumped(value: Any) -> str:
+    try:
+        return json.dumps(value, allow_nan=False)
+    except ValueError:
+        raise ValueError("a number is none: NaN, or infinite") from None
+
+
 def _summary(value: Any) -> dict[str, Any]:
-    """Flat: texts, numbers, truths."""
-    for one in _tree(_TREE)(value).values():
+    """Flat: texts, numbers, truths; figures that can be."""
+    for name, one in _tree(_TREE)(value).items():
         if not isinstance(one, (str, int, float, bool, type(None))):
             raise ValueError("a summary holds more than texts and numbers")
+        if said := figure.problem(name, one):
+            raise ValueError(said)
     return {name: clean(one) if isinstance(one, str) else one for name, one in value.items()}
 
 
 def _phases(value: Any) -> dict[str, float]:
-    return {_text(_NAME)(name): _number(seconds) for name, seconds in _tree(_TREE)(value).items()}
+    return {_text(_NAME)(name): _duration(seconds) for name, seconds in _tree(_TREE)(value).items()}
 
 
-def _steps(value: Any) -> tuple[dict[str, Any], ...]:
-    if not isinstance(value, list) or len(value) > 1000:
-        raise ValueError("a list of steps is none")
-    return tuple(_tree(_TREE)(step) for step in value)
+def _rows(check: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
+    def every(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list) or len(value) > 1000:
+            raise ValueError("a list is none, or too long")
+        return tuple(check(one) for one in value)
+
+    return every
+
+
+def _step(value: Any) -> dict[str, Any]:
+    """A step of an experiment, whose runs are small tables."""
+    found = _tree(_TREE)(value)
+    plain = _summary({name: one for name, one in found.items() if name not in ("run", "runs")})
+    return {**plain, "runs": _rows(_summary)(list(runs_of(found)))}
 
 
 _NAMED = {"host": _text(_NAME, empty=False), "unit": _text(_NAME), "started": _stamp}
@@ -196,7 +268,7 @@ _FIELDS: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
         "ended": _maybe(_stamp),
         "reason": _text(_TEXT),
         "shards": _maybe(_count),
-        "weights_s": _maybe(_number),
+        "weights_s": _maybe(_duration),
         "complete": _flag,
         "phases": _phases,
         "cold": _maybe(_flag),
@@ -212,7 +284,7 @@ _FIELDS: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
         "outcome": _one_of(_OUTCOMES[Swap]),
         "step": _text(_NAME),
         "reason": _text(_TEXT),
-        "steps": _steps,
+        "steps": _rows(_tree(_TREE)),
     },
     Run: {
         **_NAMED,
@@ -221,6 +293,20 @@ _FIELDS: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
         "body": _tree(LONGEST_LINE),
         "invocation": _text(_NAME),
         "fingerprint": _tree(_TREE),
+    },
+    Experiment: {
+        **_NAMED,
+        "experiment": _text(_NAME, empty=False),
+        "name": _text(_NAME),
+        "ended": _maybe(_stamp),
+        "outcome": _one_of(_OUTCOMES[Experiment]),
+        "reason": _text(_TEXT),
+        "serves": _text(_NAME),
+        "units": _rows(_text(_NAME)),
+        "verdicts": _rows(_summary),
+        "answer": _rows(_text(_TEXT)),
+        "steps": _rows(_step),
+        "plan": _text(_TREE),
     },
 }
 """What each field of a record must be."""

@@ -13,7 +13,7 @@ from typing import BinaryIO, cast
 
 from specconsole.errors import UsageError
 from specconsole.history import exchange
-from specconsole.history.entry import Load, Run, Swap
+from specconsole.history.entry import Experiment, Load, Run, Swap
 from specconsole.history.store import Store
 from specconsole.text import reason
 
@@ -27,9 +27,11 @@ class Merged:
     """What a file brought."""
 
     new: Mapping[str, int]
-    """How many loads, swaps and runs were not known before."""
+    """How many loads, swaps, runs and experiments were not known before."""
     read: int
-    """How many records the file holds."""
+    """How many records the file holds, without those that were refused."""
+    refused: tuple[str, ...] = ()
+    """Which records were refused and why: file, line, kind and field, each in a sentence."""
 
 
 def save(
@@ -72,10 +74,11 @@ def _entries(store: Store, host: str | None, unit: str | None) -> Iterator[excha
         whole = store.run(short.id) if short.id is not None else None
         if whole is not None:
             yield whole
+    yield from store.experiments(host, unit, _ALL)
 
 
 def merge(store: Store, path: Path, check: Callable[[Run], None]) -> Merged:
-    """Take in a file that `save` wrote; nothing of it unless all of it can be read.
+    """Take in a file that `save` wrote; nothing of it unless all of it can be read. Records that cannot be stay out.
 
     `check` raises UsageError for a run whose body is none. What is known already stays one record; of a start that two
     machines saw, each stage stays that one of them saw.
@@ -84,16 +87,34 @@ def merge(store: Store, path: Path, check: Callable[[Run], None]) -> Merged:
         UsageError: the file cannot be read or is none of ours; the text names the line.
         HistoryUnavailable: the history cannot be written.
     """
+    refused: dict[int, str] = {}
     read = 0
-    for entry in _read(path):
+
+    def refuse(number: int, error: Exception) -> None:
+        refused[number] = f"{path}, line {number}: {str(error).removesuffix('.')}."
+
+    for number, entry in _read(path, refuse):
+        if (error := _refusal(entry, check)) is not None:
+            refuse(number, error)
+        else:
+            read += 1
+    before = store.totals()
+    for number, entry in _read(path, lambda *_: None):
+        if number not in refused:
+            _put(store, entry)
+    after = store.totals()
+    return Merged(
+        {name: after[name] - before[name] for name in after}, read, tuple(refused[number] for number in sorted(refused))
+    )
+
+
+def _refusal(entry: exchange.Entry, check: Callable[[Run], None]) -> UsageError | None:
+    try:
         if isinstance(entry, Run):
             check(entry)
-        read += 1
-    before = store.totals()
-    for entry in _read(path):
-        _put(store, entry)
-    after = store.totals()
-    return Merged({name: after[name] - before[name] for name in after}, read)
+    except UsageError as error:
+        return error
+    return None
 
 
 def _put(store: Store, entry: exchange.Entry) -> None:
@@ -101,17 +122,19 @@ def _put(store: Store, entry: exchange.Entry) -> None:
         store.put_load(entry)
     elif isinstance(entry, Swap):
         store.put_swap(entry)
+    elif isinstance(entry, Experiment):
+        store.put_experiment(entry)
     else:
         store.put_run(entry)
 
 
-def _read(path: Path) -> Iterator[exchange.Entry]:
+def _read(path: Path, wrong: Callable[[int, exchange.WrongRecord], None]) -> Iterator[tuple[int, exchange.Entry]]:
     try:
         with path.open("rb") as plain:
             packed = plain.read(2) == b"\x1f\x8b"
             plain.seek(0)
             file = cast(BinaryIO, gzip.GzipFile(fileobj=plain, mode="rb")) if packed else plain
-            with closing(exchange.read(_lines(file))) as entries:
+            with closing(exchange.read(_lines(file), wrong)) as entries:
                 yield from entries
     except (OSError, EOFError, zlib.error) as error:
         raise UsageError(f"{path} cannot be read.", f"{reason(error)}.") from error

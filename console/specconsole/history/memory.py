@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from specconsole import paths
 from specconsole.history import file
-from specconsole.history.entry import Load, Run, Swap
+from specconsole.history.entry import Experiment, Load, Run, Swap
 from specconsole.history.store import HistoryUnavailable, Store
 
 T = TypeVar("T")
@@ -62,6 +62,16 @@ class Memory:
         """Remember a swap; its id, or None when the file cannot be used."""
         return await self._call(lambda store: store.put_swap(swap), None)
 
+    async def put_experiment(self, experiment: Experiment) -> int | None:
+        """Remember an experiment; its id, or None when the file cannot be used."""
+        return await self._call(lambda store: store.put_experiment(experiment), None)
+
+    async def experiments(
+        self, host: str | None = None, unit: str | None = None, limit: int = 100
+    ) -> tuple[Experiment, ...]:
+        """The latest experiments, newest first."""
+        return await self._call(lambda store: store.experiments(host, unit, limit), ())
+
     async def swaps(self, host: str | None = None, unit: str | None = None, limit: int = 100) -> tuple[Swap, ...]:
         """The latest swaps, newest first."""
         return await self._call(lambda store: store.swaps(host, unit, limit), ())
@@ -79,7 +89,7 @@ class Memory:
         return await self._call(lambda store: store.run(number), None)
 
     async def totals(self) -> dict[str, int]:
-        """How many loads, swaps and runs there are; {} when the file cannot be used."""
+        """How many loads, swaps, runs and experiments there are; {} when the file cannot be used."""
         return await self._call(lambda store: store.totals(), {})
 
     async def export(self, path: Path, mask: Callable[[object], object], host: str | None, unit: str | None) -> int:

@@ -66,4 +66,25 @@ STEPS: tuple[str, ...] = (
     DELETE FROM runs WHERE id NOT IN (SELECT min(id) FROM runs GROUP BY host, unit, invocation, started, number);
     CREATE UNIQUE INDEX runs_once ON runs (host, unit, invocation, started, number)
     """,
+    """
+    CREATE TABLE experiments (
+        id INTEGER PRIMARY KEY,
+        host TEXT NOT NULL,
+        experiment TEXT NOT NULL,
+        unit TEXT NOT NULL,
+        name TEXT NOT NULL,
+        started REAL NOT NULL,
+        ended REAL,
+        outcome TEXT,
+        reason TEXT NOT NULL DEFAULT '',
+        serves TEXT NOT NULL DEFAULT '',
+        plan TEXT NOT NULL DEFAULT '',
+        units TEXT NOT NULL DEFAULT '[]',
+        verdicts TEXT NOT NULL DEFAULT '[]',
+        answer TEXT NOT NULL DEFAULT '[]',
+        steps TEXT NOT NULL DEFAULT '[]',
+        UNIQUE (host, experiment)
+    );
+    CREATE INDEX experiments_by_time ON experiments (host, started)
+    """,
 )

@@ -12,12 +12,12 @@ import os
 import re
 import sqlite3
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from specconsole.errors import SpecConsoleError
-from specconsole.history.entry import Load, Run, Swap, digest
+from specconsole.history.entry import Experiment, Load, Run, Swap, digest
 from specconsole.history.schema import STEPS
 from specconsole.paths import private_dir
 from specconsole.remote import outside
@@ -30,6 +30,10 @@ LOAD_FIELDS = (
 SWAP_FIELDS = (
     "host", "swap", "unit", "origin", "action", "started", "ended", "outcome", "step", "reason",
 )  # fmt: skip
+EXPERIMENT_TEXTS = (
+    "host", "experiment", "unit", "name", "started", "ended", "outcome", "reason", "serves", "plan",
+)  # fmt: skip
+EXPERIMENT_LISTS = ("units", "verdicts", "answer", "steps")
 BUSY_S = 5.0
 
 
@@ -134,22 +138,39 @@ class Store:
         """Remember a swap, or what is now known of the same one; an end that was seen is never forgotten."""
         values: dict[str, Any] = {name: getattr(swap, name) for name in SWAP_FIELDS}
         values["steps"] = json.dumps(list(swap.steps), separators=(",", ":"))
+        return self._put_told("swap", values, ("ended", "outcome", "step", "reason", "steps"))
+
+    def _put_told(self, kind: str, values: Mapping[str, Any], newer: Sequence[str]) -> int:
+        """Keep what a host's record told, by host and the id there; an end that was seen is never forgotten."""
         names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
-        newer = ", ".join(f"{name} = excluded.{name}" for name in ("ended", "outcome", "step", "reason", "steps"))
+        changes = ", ".join(f"{name} = excluded.{name}" for name in newer)
         sql = (
-            f"INSERT INTO swaps ({names}) VALUES ({marks}) ON CONFLICT (host, swap) DO UPDATE SET {newer} "  # noqa: S608  names are ours
+            f"INSERT INTO {kind}s ({names}) VALUES ({marks}) ON CONFLICT (host, {kind}) DO UPDATE SET {changes} "  # noqa: S608  names are ours
             "WHERE excluded.outcome IS NOT NULL OR outcome IS NULL"
         )
         self._guard(lambda: self._db.execute(sql, values))
-        found = self._guard(
-            lambda: self._db.execute("SELECT id FROM swaps WHERE host = :host AND swap = :swap", values).fetchall()
-        )
-        return int(found[0]["id"])
+        mine = f"SELECT id FROM {kind}s WHERE host = :host AND {kind} = :{kind}"  # noqa: S608  names are ours
+        return int(self._guard(lambda: self._db.execute(mine, values).fetchall())[0]["id"])
 
     def swaps(self, host: str | None = None, unit: str | None = None, limit: int = 100) -> tuple[Swap, ...]:
         """The latest swaps, newest first."""
         rows = self._guard(lambda: self._select("*", "swaps", host, unit, limit))
         return tuple(_swap(row) for row in rows)
+
+    def put_experiment(self, experiment: Experiment) -> int:
+        """Remember an experiment, or what is now known of the same one; an end that was seen is never forgotten."""
+        values: dict[str, Any] = {name: getattr(experiment, name) for name in EXPERIMENT_TEXTS}
+        values |= {
+            name: json.dumps(list(getattr(experiment, name)), separators=(",", ":")) for name in EXPERIMENT_LISTS
+        }
+        newer = [name for name in values if name not in ("host", "experiment", "started")]
+        return self._put_told("experiment", values, newer)
+
+    def experiments(self, host: str | None = None, unit: str | None = None, limit: int = 100) -> tuple[Experiment, ...]:
+        """The latest experiments, newest first; of a unit those that measured it."""
+        measured = "EXISTS (SELECT 1 FROM json_each(units) WHERE value = :unit)"
+        rows = self._guard(lambda: self._select("*", "experiments", host, unit, limit, measured))
+        return tuple(_experiment(row) for row in rows)
 
     def put_run(self, run: Run) -> int:
         """Remember a run; returns its id. The same one (its start, its number in it, its moment) is kept once, as it was first."""
@@ -184,19 +205,21 @@ class Store:
         return self._guard(read)
 
     def totals(self) -> dict[str, int]:
-        """How many loads, swaps and runs there are."""
+        """How many loads, swaps, runs and experiments there are."""
 
         def count() -> dict[str, int]:
             return {
                 name: int(self._db.execute(f"SELECT count(*) FROM {name}").fetchone()[0])  # noqa: S608  names are ours
-                for name in ("loads", "swaps", "runs")
+                for name in ("loads", "swaps", "runs", "experiments")
             }
 
         return self._guard(count)
 
-    def _select(self, columns: str, table: str, host: str | None, unit: str | None, limit: int) -> list[sqlite3.Row]:
+    def _select(
+        self, columns: str, table: str, host: str | None, unit: str | None, limit: int, of: str = "unit = :unit"
+    ) -> list[sqlite3.Row]:
         sql = (
-            f"SELECT {columns} FROM {table} WHERE (:host IS NULL OR host = :host) AND (:unit IS NULL OR unit = :unit) "  # noqa: S608
+            f"SELECT {columns} FROM {table} WHERE (:host IS NULL OR host = :host) AND (:unit IS NULL OR {of}) "  # noqa: S608
             "ORDER BY started DESC, id DESC LIMIT :limit"
         )
         return self._db.execute(sql, {"host": host, "unit": unit, "limit": limit}).fetchall()
@@ -241,6 +264,12 @@ def _load(row: sqlite3.Row) -> Load:
 def _swap(row: sqlite3.Row) -> Swap:
     values = {name: row[name] for name in SWAP_FIELDS}
     return Swap(**values, steps=tuple(outside.parse(row["steps"])), id=row["id"])
+
+
+def _experiment(row: sqlite3.Row) -> Experiment:
+    values: dict[str, Any] = {name: row[name] for name in EXPERIMENT_TEXTS}
+    values |= {name: tuple(outside.parse(row[name])) for name in EXPERIMENT_LISTS}
+    return Experiment(**values, id=row["id"])
 
 
 def _phases(text: str) -> dict[str, float]:

@@ -19,7 +19,7 @@ from specconsole.errors import CommandFailed, DeadlineExceeded, HostError, LinkL
 from specconsole.host.base import Completed, Endpoint, Exit, HostFacts, Program, Rights
 from specconsole.host.channel import Channel
 from specconsole.host.lease import KEPT_BYTES
-from specconsole.host.line import Echo, Note
+from specconsole.host.line import NO_ECHO, Echo, Note
 from specconsole.host.machine import Machine
 from specconsole.host.relay import Streams
 from specconsole.stream import within
@@ -168,8 +168,8 @@ class BareLine:
         now = self.heard_at = self._clock.monotonic()
         words = data.split()
         with suppress(ValueError, IndexError):  # a date without %N, or a cut line
-            trip = now - float(words[-2])
-            self.echo = Echo(trip, float(words[-1]) - (self._clock.now() - trip / 2))
+            sent = float(words[-2])
+            self.echo = (self.echo or NO_ECHO).then(now - sent, float(words[-1]) - (now + sent) / 2)
 
 
 class BareProcess:

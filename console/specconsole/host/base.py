@@ -34,7 +34,7 @@ class Link:
 
     kind: LinkKind
     since: float
-    """Monotonic seconds at which this kind began."""
+    """Monotonic seconds at which this kind began; of STALE those of the host's last answer: so old is what is shown."""
     round_trip_s: float | None = None
     """The last measured round trip, in seconds."""
     attempt: int = 0
@@ -161,6 +161,11 @@ class Host(Protocol):
         ...
 
     @property
+    def typed(self) -> str:
+        """The words of a command that lead here, quoted for a shell, options of the way first: -F lab.conf -p 2222 gpu-1."""
+        ...
+
+    @property
     def clock(self) -> Clock:
         """The time that passes for who looks at it: the machine's own, or a simulated host's."""
         ...
@@ -251,5 +256,5 @@ def why_read_only(host: Host) -> str:
         return f"{host.name} is open for reading only, as you asked (--read-only)"
     return (
         f"{host.name} is open for reading only: {host.facts.user} is not root and has no sudo without a password"
-        f" (log in as root, or see specconsole doctor {host.name})"
+        f" (log in as root, or see specconsole doctor {host.typed})"
     )

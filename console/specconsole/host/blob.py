@@ -26,8 +26,8 @@ def sources() -> dict[str, str]:
 
 @cache
 def blob() -> bytes:
-    """The compressed sources, made once: about 100 KB."""
-    return zlib.compress(json.dumps(sources(), ensure_ascii=False).encode(), 9)
+    """The compressed sources, made once: about 170 KB (level 9 takes twice the 30 ms for 1 % less)."""
+    return zlib.compress(json.dumps(sources(), ensure_ascii=False).encode(), 6)
 
 
 def start(entry: str, arguments: dict[str, object]) -> bytes:

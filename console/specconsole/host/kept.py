@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import replace
+from shlex import quote
 
 from specconsole.clock import Clock
 from specconsole.errors import ConfigError, HostError, LinkLost, LinkRefused, NotPermitted, UsageError
@@ -30,6 +31,8 @@ class KeptHost:
 
     def __init__(self, name: str, dialer: Dialer, *, clock: Clock, read_only: bool = False) -> None:
         self._name = name
+        self.typed = quote(name)
+        """The words of a command that lead here; who knows the options of the way sets them."""
         self._dialer = dialer
         self.clock = clock
         """The time that passes for who looks at it."""
@@ -58,7 +61,10 @@ class KeptHost:
     def facts(self) -> HostFacts | None:
         """What is known of the host, with the newest reading of its clock."""
         echo = self._line.echo if self._line else None
-        return replace(self._facts, clock_skew_s=echo.skew_s) if self._facts and echo else self._facts
+        if self._facts is None or echo is None:
+            return self._facts
+        # By the monotonic clock in between: ours may be set from one echo to the next.
+        return replace(self._facts, clock_skew_s=echo.ahead_s + self.clock.monotonic() - self.clock.now())
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -147,13 +153,21 @@ class KeptHost:
             raise LinkLost(self.link.reason or f"There is no link to {self._name} yet.")
         return self._line
 
-    def _set(self, kind: LinkKind, *, reason: str = "", attempt: int = 0, next_try: float | None = None) -> None:
+    def _set(
+        self,
+        kind: LinkKind,
+        *,
+        reason: str = "",
+        attempt: int = 0,
+        next_try: float | None = None,
+        since: float | None = None,
+    ) -> None:
         before, now = self.link, self.clock.monotonic()
         echo = self._line.echo if self._line else None
         self._link.set(
             Link(
                 kind,
-                before.since if kind is before.kind else now,
+                before.since if kind is before.kind else now if since is None else since,
                 round_trip_s=echo.round_trip_s if echo else None,
                 attempt=attempt,
                 next_try=next_try,
@@ -198,7 +212,7 @@ class KeptHost:
         echo = line.echo.round_trip_s if line.echo else None
         if (kind, echo) != (self.link.kind, self.link.round_trip_s):
             silence = f"{self._name} has not answered for {now - line.heard_at:.0f} s." if stale else ""
-            self._set(kind, reason=silence)
+            self._set(kind, reason=silence, since=line.heard_at if stale else None)
 
     async def _redial(self, reason: str) -> Line:
         """Dial again for ever; after a refusal only when asked to, and then at once."""

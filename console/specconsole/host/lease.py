@@ -13,7 +13,7 @@ from specconsole.host import blob
 from specconsole.host.base import Completed, Program
 from specconsole.host.channel import Channel
 from specconsole.host.leased import LeasedProcess
-from specconsole.host.line import Echo
+from specconsole.host.line import NO_ECHO, Echo
 from specconsole.remote.frame import MAGIC, VERSION, Header, NoFrame, Splitter, pack
 from specconsole.stream import within
 from specconsole.text import one_line
@@ -171,7 +171,7 @@ class Lease:
         op = header.get("op")
         if op == "pong":
             now, sent = self.clock.monotonic(), float(header["stamp"])
-            self.echo = Echo(now - sent, float(header["time"]) - (self.clock.now() - (now - sent) / 2))
+            self.echo = (self.echo or NO_ECHO).then(now - sent, float(header["time"]) - (now + sent) / 2)
         elif op == "hello":
             self.hello = header
             self._ready.set()

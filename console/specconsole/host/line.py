@@ -10,14 +10,34 @@ from typing import Protocol
 
 from specconsole.host.base import Completed, Endpoint, HostFacts, Process, Program
 
+_DRIFT_S = 0.0002
+"""By so much two clocks may part from echo to echo: 100 ppm."""
+
 
 @dataclass(frozen=True)
 class Echo:
     """What the answer to a ping says."""
 
     round_trip_s: float
-    skew_s: float
-    """The host's clock less ours, in seconds, without half the round trip."""
+    ahead_s: float
+    """The host's clock less our monotonic one, which nobody sets, without half the round trip."""
+    within_s: float = 0.0
+    """By so much `ahead_s` may be off."""
+
+    def then(self, round_trip_s: float, ahead_s: float) -> Echo:
+        """The echo after this one: its own round trip, and the host's clock by the one that knows it better.
+
+        An answer that was held up for 20 s on the way, or by a busy machine, knows that clock to 10 s only: with it a start
+        seems to have begun after its own server. Where both cannot be true the clock was set, and the newer one holds.
+        """
+        off = round_trip_s / 2
+        if self.within_s < off and abs(ahead_s - self.ahead_s) <= self.within_s + off:
+            return Echo(round_trip_s, self.ahead_s, self.within_s + _DRIFT_S)
+        return Echo(round_trip_s, ahead_s, off)
+
+
+NO_ECHO = Echo(0.0, 0.0, float("inf"))
+"""What is known before the first echo."""
 
 
 @dataclass(frozen=True)

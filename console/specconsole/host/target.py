@@ -58,6 +58,12 @@ class Demo:
     speed: float | None = None
     """How fast its time passes; None: as the scenario has it."""
 
+    @property
+    def text(self) -> str:
+        """As it is typed: demo:normal:ngram@60."""
+        parts = ":".join(part for part in (DEMO_NAME, self.scenario, self.unit) if part)
+        return parts if self.speed is None else f"{parts}@{self.speed:g}"
+
 
 def demo(text: str) -> Demo | None:
     """Take apart `demo[:SCENARIO[:UNIT]][@SPEED]`; None: it means a machine. `demo:22` is a host of that name.

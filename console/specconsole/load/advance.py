@@ -39,10 +39,11 @@ def seen(
     if now is not None and now.phase is phase:
         if now.end is not None and not again:
             return load
-        spans[-1] = replace(now, end=None, confirmed=True)
+        if now.end is not None or not now.confirmed:
+            spans[-1] = replace(now, end=None, confirmed=True)
         if start is not None and now.begun in (Certainty.PRESUMED, Certainty.UNSEEN):
             _move(spans, max(start, _earliest(spans, -1)), Certainty.TIMED)
-        return replace(load, spans=tuple(spans))
+        return load if tuple(spans) == load.spans else replace(load, spans=tuple(spans))
     return replace(load, spans=tuple(_opened(load, spans, phase, at, begins=begins, start=start, vacated=vacated)))
 
 

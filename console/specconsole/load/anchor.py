@@ -7,6 +7,7 @@ on a line costs a few dozen nanoseconds, a search some microseconds, an alternat
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -43,3 +44,8 @@ def holds(text: str, words: tuple[str, ...]) -> bool:
         if word in text:
             return True
     return False
+
+
+def words_of(patterns: Iterable[Anchored]) -> tuple[str, ...]:
+    """All words of some expressions: a text that holds none of them is matched by none."""
+    return tuple(dict.fromkeys(word for pattern in patterns for word in pattern.words))

@@ -1,4 +1,4 @@
-"""What is told when a load has ended, to a person, a command or a web address; pure.
+"""What is told when a load has ended or hangs, to a person, a command or a web address; pure.
 
 Every text is one clean line: it comes from a log in part, and goes into a terminal's escape sequence.
 """
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from specconsole.load.diagnosis import Diagnosis
 from specconsole.load.timeline import LoadTimeline, Stage
+from specconsole.load.verdict import Judgement, Verdict
 from specconsole.text import duration, one_line
 
 PREFIX = "SPECCONSOLE_"
@@ -22,12 +23,12 @@ _ONLY_777 = ("rxvt", "foot")
 
 @dataclass(frozen=True)
 class Ended:
-    """The end of a load."""
+    """The end of a load, or that it hangs."""
 
     host: str
     unit: str
     outcome: str
-    """ready, answering (where generating a token was not tried) or failed."""
+    """ready, answering (where generating a token was not tried), failed, or stuck: it has not ended, and hangs."""
     seconds: float | None
     """From the start of the main process to this end; None: the host does not say when that was, or it was over when we
     came."""
@@ -38,6 +39,13 @@ class Ended:
     reason: str = ""
     """What systemd says of a failure."""
     diagnosis: Diagnosis | None = None
+    verdict: Verdict | None = None
+    """What shows that it hangs."""
+
+    @property
+    def stuck(self) -> bool:
+        """It hangs."""
+        return self.outcome == "stuck"
 
     @property
     def failed(self) -> bool:
@@ -47,17 +55,18 @@ class Ended:
     @property
     def headline(self) -> str:
         """All of it in one line."""
+        said = "has failed" if self.failed else "is stuck" if self.stuck else f"is {self.outcome}"
         took = f" after {duration(self.seconds)}" if self.seconds is not None else ""
         why = ""
         if self.failed:
             why = f": {self.diagnosis.title}" if self.diagnosis else f": {self.reason}" if self.reason else ""
-        return one_line(
-            f"{self.unit} on {self.host} {'has failed' if self.failed else f'is {self.outcome}'}{took}{why}", _WIDTH
-        )
+        if self.stuck and self.verdict:
+            why = f": {self.verdict.sentence}"
+        return one_line(f"{self.unit} on {self.host} {said}{took}{why}", _WIDTH)
 
     def facts(self) -> dict[str, object]:
         """The end as JSON; `text` and `content` are what chat services show."""
-        found = self.diagnosis
+        found, hangs = self.diagnosis, self.verdict
         return {
             "event": "load",
             "outcome": self.outcome,
@@ -70,9 +79,10 @@ class Ended:
             "reason": one_line(self.reason),
             "diagnosis": found.name if found else None,
             "title": found.title if found else None,
-            "sentence": found.sentence if found else None,
-            "cause": found.root_line if found else None,
-            "advice": list(found.advice) if found else [],
+            "sentence": found.sentence if found else one_line(hangs.sentence) if hangs else None,
+            "cause": found.root_line if found else (hangs.cause or None) if hangs else None,
+            "advice": list(self._advice),
+            "evidence": list(hangs.evidence) if hangs else [],
             "option": found.option if found else None,
             "text": self.headline,
             "content": self.headline,
@@ -80,9 +90,15 @@ class Ended:
 
     def environment(self) -> dict[str, str]:
         """The same as variables of a command: SPECCONSOLE_UNIT, SPECCONSOLE_OUTCOME …; what is not known is empty."""
-        facts = {name: value for name, value in self.facts().items() if name not in ("event", "content", "advice")}
-        facts["advice"] = " ".join(self.diagnosis.advice) if self.diagnosis else ""
+        lists = {"advice": " ".join(self._advice), "evidence": "; ".join(self.verdict.evidence if self.verdict else ())}
+        facts = {name: value for name, value in self.facts().items() if name not in ("event", "content")} | lists
         return {PREFIX + name.upper(): _plain(value) for name, value in facts.items()}
+
+    @property
+    def _advice(self) -> tuple[str, ...]:
+        if self.diagnosis is not None:
+            return tuple(self.diagnosis.advice)
+        return (self.verdict.advice,) if self.verdict and self.verdict.advice else ()
 
 
 def _plain(value: object) -> str:
@@ -105,6 +121,23 @@ def ended(host: str, attempt: LoadTimeline, diagnosis: Diagnosis | None = None) 
         attempt.facts.model or attempt.expected.model or "",
         attempt.reason,
         diagnosis if attempt.stage is Stage.FAILED else None,
+    )
+
+
+def stuck(host: str, attempt: LoadTimeline, verdict: Verdict | None) -> Ended | None:
+    """That a start hangs, by the verdict on it; None: it does not, as far as is known."""
+    if verdict is None or verdict.judgement is not Judgement.STUCK or attempt.stage is not Stage.LOADING:
+        return None
+    began = attempt.started
+    return Ended(
+        host,
+        attempt.unit,
+        "stuck",
+        None if verdict.at is None or began is None else verdict.at - began,
+        verdict.at,
+        attempt.number,
+        attempt.facts.model or attempt.expected.model or "",
+        verdict=verdict,
     )
 
 

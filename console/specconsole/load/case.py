@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from specconsole.gpu.sample import Fleet
 from specconsole.load import clue, ledger, sign
+from specconsole.load.changed import changed
 from specconsole.load.clue import Clues
 from specconsole.load.diagnose import Around, Ending, Xid, diagnose
 from specconsole.load.diagnosis import Diagnosis
@@ -58,7 +59,7 @@ class Case:
         if record.unit != self.unit or (record.invocation and record.invocation != self.invocation):
             return self
         signs, clues = sign.read(self.signs, record), clue.read(self.clues, record)
-        return self if signs is self.signs and clues is self.clues else replace(self, signs=signs, clues=clues)
+        return self if signs is self.signs and clues is self.clues else changed(self, signs=signs, clues=clues)
 
     def sampled(self, fleet: Fleet) -> Case:
         """Take in a sample of the host."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from specconsole.load.anchor import holds
+from specconsole.load.anchor import holds, words_of
 from specconsole.load.diagnosis import Number
 from specconsole.load.failure import Failure, Rank, compiled, number_of
 from specconsole.load.failures import CONSEQUENCES, FAILURES, HARMLESS, SUPPORT, SYSTEM
@@ -31,7 +31,9 @@ EXCEPTION = re.compile(
 )
 """The last line of a traceback."""
 _MUTE = re.compile(r"(?:\w+\.)*[A-Z]\w*(?:Error|Exception):? ?[\d.,() ]{0,40}")
-_FRAME = re.compile(r'File "([^"\n]{1,400})", line (\d{1,7}), in (\S{1,200})(?:\n\s+(?!File ")([^\n]{1,300}))?')
+_FRAME = re.compile(
+    r'File "([^"\n]{1,400})", line (\d{1,7}), in (\S{1,200})(?:\n[ \t]+(?![ \t]|File ")([^\n]{1,300}))?'
+)
 FATAL = re.compile(
     r"(?:EngineCore|WorkerProc) (?:failed to start|hit an exception|encountered a fatal error)|initialization failed"
 )
@@ -41,9 +43,10 @@ WORDS = (
     "exceed", "not found", "No space", "Invalid", "invalid", "nsupported", "not supported", "Xid", "left-over",
     "status=2", "terminated", "Insufficient", "insufficient", "required", "must be", "out of memory", "No available",
     "mismatch", "is lost", "repeated too", "no kernel image", "Cannot", "cannot", "Watchdog", "died", "exited",
-    "Refused", "refused", "Segfault", "Permission", "weights missing",
+    "Refused", "refused", "Segfault", "Permission", "weights missing", "atal", "Duplicate GPU", "code=",
 )  # fmt: skip
 """A line without any of these is no clue; most of a log is passed by them alone."""
+_SUPPORTING = words_of(pattern for _, pattern in SUPPORT)
 SERVING = re.compile(
     r"(?:Engine \d+: |SpecDecoding metrics: )?(?:(?:Avg prompt throughput|Avg generation throughput|Running|Waiting|[GC]PU KV cache usage|"
     r"Prefix cache hit rate|(?:Avg )?Draft acceptance rate|Mean acceptance length|(?:Accepted|Drafted)(?: throughput)?|"
@@ -173,7 +176,7 @@ def _located(line: str, message: str) -> str:
 
 
 def _supported(clues: Clues, text: str) -> Clues:
-    if len(text) > _LINE * 4:
+    if len(text) > _LINE * 4 or not holds(text, _SUPPORTING):
         return clues
     for names, pattern in SUPPORT:
         if found := pattern.search(text):

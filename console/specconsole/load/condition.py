@@ -110,8 +110,18 @@ def _desync(evidence: Evidence) -> bool:
 def _wedge(evidence: Evidence) -> bool:
     stats_at = evidence.signs.stats_at
     running = evidence.running if evidence.running is not None else evidence.signs.running
-    quiet = evidence.now is not None and stats_at is not None and evidence.now - stats_at > STATS_S
-    return evidence.serving and bool(running) and quiet and bool(evidence.signs.notices or not _moves(evidence))
+    if not evidence.serving or not running or stats_at is None:
+        return False
+    quiet = evidence.now is not None and evidence.now - stats_at > STATS_S
+    if evidence.signs.notices:
+        return quiet or evidence.signs.idle_since is not None
+    return not _moves(evidence) and (quiet or idle_s(evidence) > STATS_S)
+
+
+def idle_s(evidence: Evidence) -> float:
+    """For how long lines of statistics have told of running requests and of no token; a very long prompt looks so too."""
+    since, last = evidence.signs.idle_since, evidence.signs.stats_at
+    return last - since if since is not None and last is not None else 0.0
 
 
 def _held(evidence: Evidence) -> bool:
@@ -147,6 +157,8 @@ def _download(evidence: Evidence) -> bool:
         return False
     host = evidence.host
     still = host is not None and host.received is not None and host.received < 1e5
+    if host is None and age(evidence) is None:
+        return False  # a paste that ends in a bar was perhaps taken while it moved
     return older(evidence, WATCH_S) and (still or host is None or host.window_s is not None)
 
 
@@ -160,9 +172,10 @@ def _flat(evidence: Evidence) -> bool:
 def _collective(evidence: Evidence) -> bool:
     if not evidence.signs.after_nccl or _moves(evidence):
         return False
-    if evidence.stalled_s is None:
+    still_s = age(evidence)
+    if still_s is None:
         return bool(evidence.machine.acs_redirects)
-    return evidence.stalled_s >= WATCH_S
+    return still_s >= WATCH_S
 
 
 def _network(evidence: Evidence) -> bool:

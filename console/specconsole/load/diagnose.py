@@ -7,15 +7,16 @@ its own exception line.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from specconsole.gpu.fault import XID, XID_OF_APPLICATIONS
 from specconsole.load.clue import Clue, Clues
 from specconsole.load.diagnosis import Diagnosis, Number
 from specconsole.load.evidence import Holder
 from specconsole.load.failure import Failure, Rank, said
-from specconsole.load.failures import EXIT_STATUS, RESULTS
+from specconsole.load.failures import EXIT_STATUS, OF_PROCESSES, OF_REQUESTS, OOM, RESULTS
 from specconsole.load.phase import Phase
 from specconsole.logs.record import Level
 from specconsole.text import bytes_binary, one_line
@@ -93,15 +94,59 @@ def diagnose(
         told = _by_systemd(ending, found)
         root = told if told is not None else root
     root = root or next((clue for clue in found if clue.failure), None)
+    if root is not None and root.failure is None and root.rank is Rank.CONSEQUENCE:
+        root = _unsaid(root, found)
     if root is None:
         return None
-    return _tell(root, found, clues, ending, around, phase)
+    return _tell(_placed(root, ending, phase), found, clues, ending, around, phase)
+
+
+def _placed(root: Clue, ending: Ending, phase: Phase | None) -> Clue:
+    """Say of full GPU memory what helps where it happened: weights that do not fit leave nothing for a KV cache to give."""
+    if root.failure is None or root.failure.name != "oom" or root.failure.phase:
+        return root
+    where = "serving" if ending.served else "weights" if phase is Phase.DOWNLOAD else phase.value if phase else ""
+    advice = tuple(text for text in root.failure.advice if "holder" in text or "suggested" in text)
+    failure = replace(root.failure, phase=where, advice=(*advice, *OOM[where]) if where in OOM else root.failure.advice)
+    return replace(root, failure=failure)
+
+
+_DEATH = re.compile(
+    r"(?P<what>[Ww]orker|[Ee]ngine core) proc(?:ess)? (?P<who>\S+) died unexpectedly|(?P<gone>engine core) exited unexpectedly"
+)
+
+
+def _unsaid(root: Clue, found: Sequence[Clue]) -> Clue:
+    """A process that ended without a word, where nothing but others' words of it are left."""
+    told = next((match for clue in found if (match := _DEATH.search(clue.line))), None)
+    if told is None:
+        return root
+    worker = (told["what"] or "").lower() == "worker"
+    name, title = ("worker_died", "A worker died") if worker else ("engine_died", "The engine died")
+    failure = Failure(
+        name,
+        title,
+        "",
+        (f"{one_line(told['who'] or 'The engine', 60)} ended, and no line of its own says why.",),
+        ("Look at dmesg for a kill or an Xid, and at coredumpctl.", "Read what was printed before it, not after."),
+    )
+    return replace(root, rank=Rank.CAUSE, failure=failure)
 
 
 def _timely(found: Sequence[Clue], ending: Ending) -> Sequence[Clue]:
-    if not ending.served or ending.at is None:
+    if not ending.served:
         return found
-    return [clue for clue in found if clue.at >= ending.at - SERVED_S]
+    found = [clue for clue in found if not of_request(clue)]
+    return found if ending.at is None else [clue for clue in found if clue.at >= ending.at - SERVED_S]
+
+
+def of_request(clue: Clue) -> bool:
+    """Tell what goes wrong with one request, which a server that serves survives, from what ends it."""
+    if clue.fatal or clue.system or (clue.process and _depth(clue) > 1):
+        return False
+    if clue.rank is Rank.CONSEQUENCE:
+        return OF_PROCESSES.search(clue.line) is None
+    return clue.failure is None or clue.failure.name in OF_REQUESTS
 
 
 def _depth(clue: Clue) -> int:
@@ -149,7 +194,7 @@ def _fault(around: Around) -> Clue | None:
         "The GPU had a fault",
         "",
         (line + ".",),
-        ("Start again; if it comes back, drain the node and have the card looked at.",),
+        ("Reset the GPU or reboot the node before the next start; if it comes back, have the card looked at.",),
     )
     numbers: dict[str, Number] = {"xid": grave.code, "gpu": grave.gpu}
     return Clue(line, 0.0, "kernel", Level.CRITICAL, Rank.CAUSE, failure, numbers, system=True)

@@ -7,6 +7,8 @@ A group called …_word stays text, and is known without that ending. Texts are 
 
 from __future__ import annotations
 
+import re
+
 from specconsole.load.anchor import Anchored, anchored
 from specconsole.load.failure import Failure, Rank, row
 
@@ -62,14 +64,15 @@ FAILURES: tuple[Failure, ...] = (
     ),
     row(
         "oom", "The GPU's memory is full",
-        r"CUDA out of memory\. ?Tried to allocate (?:(?P<tried_gib>[\d.]+) GiB|(?P<tried_mib>[\d.]+) MiB)(?:\. GPU (?P<gpu>\d+) has a total capacity of (?P<total_gib>[\d.]+) GiB)?",
+        r"CUDA out of memory\. ?Tried to allocate (?:(?P<tried_gib>[\d.]+) GiB|(?P<tried_mib>[\d.]+) MiB)(?:\. GPU (?P<gpu>\d+) has a total capacity of (?P<total_gib>[\d.]+) GiB)?(?:.*?Process (?P<holder_pid>\d+) has (?P<holder_gib>[\d.]+) GiB memory in use)?",
         ("{tried_gib} GiB more did not fit.",),
-        ("Start it with --kv-cache-memory={suggested_kv_cache_memory}, which vLLM worked out itself.",
+        ("Process {holder_pid} has {holder_gib} GiB of the same GPU: stop it, if it is no part of this start.",
+         "Start it with --kv-cache-memory={suggested_kv_cache_memory}, which vLLM worked out itself.",
          "Start it with a --max-num-seqs below {max_num_seqs}, 64 for example.",
          "Or lower --gpu-memory-utilization or --max-num-seqs, so that more stays free beside the KV cache."),
         "--kv-cache-memory={suggested_kv_cache_memory}",
     ),
-    row("oom", "The GPU's memory is full", r"NCCL error.*Failed to CUDA (?:calloc|malloc)|Failed to CUDA calloc",
+    row("oom", "The GPU's memory is full", r"NCCL error.*Failed to CUDA (?:calloc|malloc)|Failed to CUDA calloc|Cuda failure (?:\d+ )?'out of memory'",
         "NCCL found no GPU memory left for its buffers.", "Lower --gpu-memory-utilization a little (0.93 where it was 0.95).", phase="init"),
     row("oom", "The GPU's memory is full", r"CUDA error: out of memory|CUBLAS_STATUS_ALLOC_FAILED|CUDA out of memory|cudaErrorMemoryAllocation",
         "An allocation on the GPU failed.", "Lower --gpu-memory-utilization or --max-num-seqs."),
@@ -110,12 +113,16 @@ FAILURES: tuple[Failure, ...] = (
     ),
     row("shm_full", "Shared memory is full", r"No space left on device.*(?:/dev/shm|/psm_|/nccl-)|(?:/dev/shm|/psm_|/nccl-).*No space left on device",
         "A segment of shared memory could not be made.", ("Remove what ended processes left there: /dev/shm/nccl-* and psm_* that nobody maps.", "Or make it larger (--shm-size for a container).")),
-    row("disk_full", "The disk is full", r"\[Errno 28\] No space left on device(?:: '(?P<path_word>[^']+)')?|Disk quota exceeded",
+    row("shm_full", "Shared memory is full", r"bus error encountered in worker|Bus error.*(?:\bshm\b|shared memory)", "A worker was ended by a bus error: a page of shared memory could not be had.",
+        ("Remove what ended processes left there: /dev/shm/nccl-* and psm_* that nobody maps.", "Or make it larger (--shm-size or --ipc=host for a container).")),
+    row("disk_full", "The disk is full", r"No space left on device(?: \(os error 28\))?(?:: '(?P<path_word>[^']+)')?|Disk quota exceeded|os error 122\b",
         ("There is no space left for {path}.", "There is no space left on the device."), "Make space, or point HF_HOME, VLLM_CACHE_ROOT or TMPDIR to another disk."),
     row("too_many_files", "Too many open files", r"^(?!.*(?:ulimit of|can cause)).*\[Errno 24\] Too many open files", "The limit of open files was reached.", "Set LimitNOFILE=1048576 in the unit.", "LimitNOFILE=1048576"),
     row("task_limit", "No more processes or threads are allowed", r"can't start new thread|Resource temporarily unavailable|pthread_create failed", "The kernel refused a new thread.", "Raise TasksMax= in the unit, or LimitNPROC=.", "TasksMax=infinity"),
     row("host_memory", "The host's memory is full", r"\[Errno 12\] Cannot allocate memory|std::bad_alloc|DefaultCPUAllocator: (?:can't|not enough) .*memory|^MemoryError\b",
         "An allocation in the host's memory failed.", ("Free memory on the host, or raise MemoryMax= of the unit.", "Lower --swap-space or --cpu-offload-gb.")),
+    row("port_not_permitted", "The port may not be used", r"PermissionError: \[Errno 13\]|[Pp]ermission denied", "Ports below 1024 are for root alone: the unit's user may not bind this one.",
+        ("Choose a --port of 1024 or more.", "Or set AmbientCapabilities=CAP_NET_BIND_SERVICE in the unit."), phase="config", within=r"\.bind\(|attempting to bind"),
     row("not_permitted", "A file may not be used", r"PermissionError: \[Errno 13\] Permission denied(?:: '(?P<path_word>[^']+)')?",
         ("The unit's user may not use {path}.", "The unit's user may not use a file."), "Give User= of the unit the rights, or point the path elsewhere (HF_HOME, VLLM_CACHE_ROOT)."),
     # -- the model's files --
@@ -124,15 +131,22 @@ FAILURES: tuple[Failure, ...] = (
     row("model_not_found", "The model is not there", r"Invalid repository ID or local directory specified: '?(?P<model_word>[^'\s]+)", "{model} is no folder with a config, and no repository.", "Correct the model's path in the unit, or mount the disk it is on."),
     row("model_not_found", "The model is not there", r"Cannot find the config file for '?(?P<model_word>[^'\s]+)|(?:Error: |^)(?P<path_word>\S{1,200}) does not appear to have a file named config\.json|Can't load the configuration of '(?P<name_word>[^']+)'",
         ("No config of {model} was found.", "No config was found at {path}.", "No config of {name} was found."), "Correct the model's path in the unit, or mount the disk it is on."),
-    row("model_not_permitted", "The hub does not give out the model", r"GatedRepoError|401 Client Error|403 Client Error|is not a local folder and is not a valid model identifier|RepositoryNotFoundError",
+    row("model_not_permitted", "The hub does not give out the model", r"GatedRepoError|40[13] Client Error|[Gg]ated repo|is awaiting a review|Access to model \S+ is restricted|Invalid (?:username or password|user token)|is not a local folder and is not a valid model identifier|RepositoryNotFoundError",
         "The model is gated, private or misspelt.", "Give the unit a token that may read it (HF_TOKEN), or load it from a folder."),
-    row("hub_unreachable", "The hub cannot be reached", r"LocalEntryNotFoundError|offline mode is enabled|OfflineModeIsEnabled|(?:Max retries exceeded|NameResolutionError|Temporary failure in name resolution|ConnectTimeout).*",
+    row("hub_unreachable", "The hub does not serve now", r"(?P<status_word>429) Client Error|(?P<code_word>50[0-4]) Server Error.{0,200}(?:huggingface|hf\.co|modelscope)", ("It answers 429, too many requests: wait, or give a token, which is allowed more.", "It answers {code}."), "Fetch the model before the start, or give the unit its path and HF_HUB_OFFLINE=1."),
+    row("hub_unreachable", "The hub cannot be reached", r"Read timed out|ReadTimeout\b|LocalEntryNotFoundError|offline mode is enabled|OfflineModeIsEnabled|(?:Max retries exceeded|NameResolutionError|Temporary failure in name resolution|ConnectTimeout).*",
         "Files are missing on this host, and the hub does not answer.", "Fetch the model before the start, or give the unit its path and HF_HUB_OFFLINE=1."),
     row("checkpoint_broken", "A file of the checkpoint is broken", r"SafetensorError|HeaderTooLarge|InvalidHeaderDeserialization|MetadataIncompleteBuffer|invalid load key|PytorchStreamReader failed",
         "A shard cannot be read: cut, or a pointer in place of the file (git-lfs).", "Compare the shards' sizes with the hub's, and fetch the broken one again.", phase="weights"),
+    row("weights_mismatch", "The checkpoint does not fit the model's code", r"KeyError: '(?P<tensor_word>[\w.]{1,200}\.(?:weight|bias|q\w{1,20}|\w{0,40}scale\w{0,20}|g_idx))'|no module or parameter named '(?P<module_word>[^']{1,200})' in|Following weights were not initialized from checkpoint|Attempted to load weight \(torch\.Size|size mismatch for (?P<name_word>[\w.]{1,200})",
+        ("The checkpoint holds {tensor}, which this version does not know.", "The checkpoint holds {module}, which this version does not know.", "The size of {name} is another one.", "Names or sizes in the checkpoint are others than this version expects."),
+        ("Upgrade vLLM, or take a checkpoint that was made for it; look whether the quantisation is the one in its config.",), phase="weights"),
     row("mtp_weights_missing", "The checkpoint has no layer for MTP", r"MTP speculative decoding layer (?P<layer>\d+) weights missing from checkpoint",
         "Layer {layer} for multi-token prediction is not in this checkpoint; quantised ones often leave it out.", "Use the baseline unit, another method (ngram, eagle3), or a checkpoint with the layer.", phase="weights", facts=_SPEC),
     row("no_safetensors", "The folder holds no weights", r"Cannot find any model weights with|No (?:safetensors|\.bin|model) (?:files|weights) (?:were )?found", "The model's folder has no weights.", "Look whether the download was finished.", phase="weights"),
+    row("tokenizer_missing", "The tokenizer cannot be loaded", r"Couldn't instantiate the backend tokenizer|Can't load (?:the )?tokenizer for '(?P<model_word>[^']+)'|Failed to load the tokenizer|(?:sentencepiece|tiktoken).{0,60}(?:not installed|is required)|requires the (?P<package_word>SentencePiece|tiktoken|protobuf) library",
+        ("No usable tokenizer was found for {model}.", "The tokenizer needs {package}, which is not installed.", "Its files are missing, or the package that reads them is (sentencepiece, tiktoken)."),
+        ("Look for tokenizer.json (or tokenizer.model) beside the weights, or name another with --tokenizer.", "Install what reads it (sentencepiece, tiktoken) beside vLLM."), phase="config"),
     row("trust_remote_code", "The model brings code of its own", r"trust_remote_code=True|--trust-remote-code", "Its configuration is code, which may only run when allowed.", "Add --trust-remote-code, if you trust where the model comes from.", "--trust-remote-code", within=r"Error|error"),
     # -- arguments --
     row("max_len_over_config", "The asked length is above the model's",
@@ -160,30 +174,37 @@ FAILURES: tuple[Failure, ...] = (
         "This version schedules asynchronously only without this method.", "Remove --async-scheduling.", phase="config", facts={"features": "async_scheduling, speculative_decoding", **_SPEC}),
     row("unsupported_combination", "Speculation does not go with the V0 engine", r"Speculative decoding is not supported on vLLM V0", "The V0 engine of this version does not draft.", "Remove VLLM_USE_V1=0.", phase="config", facts={"features": "v0_engine, speculative_decoding", **_SPEC}),
     row("heads_not_divisible", "The model cannot be split so", r"Total number of attention heads \((?P<heads>\d+)\) must be divisible by tensor parallel size \((?P<tp>\d+)\)", "{heads} attention heads do not divide into {tp} parts.", "Choose a --tensor-parallel-size that divides {heads}.", phase="config"),
-    row("too_few_gpus", "There are too few GPUs", r"(?:World size \((?P<wanted>\d+)\) is larger than the number of available GPUs \((?P<there>\d+)\)|number of required GPUs exceeds the total number of available GPUs|invalid device ordinal)",
-        ("{wanted} GPUs are needed, {there} are there.", "More GPUs are needed than are visible."), "Lower --tensor-parallel-size, or look at CUDA_VISIBLE_DEVICES.", phase="init"),
+    row("too_few_gpus", "There are too few GPUs", r"(?:World size \((?P<wanted>\d+)\) is larger than the number of available GPUs \((?P<there>\d+)\)|[Tt]ensor parallel size \((?P<asked>\d+)\) cannot be larger than the number of available GPUs \((?P<have>\d+)\)|number of required GPUs exceeds the total number of available GPUs|invalid device ordinal)",
+        ("{wanted} GPUs are needed, {there} are there.", "{asked} GPUs are needed, {have} are there.", "More GPUs are needed than are visible."), "Lower --tensor-parallel-size, or look at CUDA_VISIBLE_DEVICES.", phase="init"),
     row("dropped_option", "An option is not known to this version", r"error: unrecognized arguments: (?P<arguments_word>.+)", "vLLM does not know {arguments}.", "Remove or rename it; speculation is given by --speculative-config since 0.8.3.", phase="config"),
     row("bad_option", "An option's value is wrong", r"error: argument (?P<option_word>\S+?):? (?P<why_word>.+)", "{option}: {why}", "Correct it in the unit's ExecStart.", phase="config"),
+    row("bad_option", "An option's value is wrong", r"(?P<option_word>(?:[Tt]ool|[Rr]easoning) parser) '(?P<why_word>[^']+)' not found", "{option}: {why} is not known to this version.", "Choose one of those that are listed."),
+    row("bad_option", "An option's value is wrong", r"chat template string \((?P<option_word>[^)]{1,300})\) appears path-like", "There is no chat template at {option}.", "Correct the path in --chat-template.", phase="config"),
     row("bad_option", "An option's value is wrong", r"invalid (?P<option_word>(?:tool call|reasoning) parser): (?P<why_word>.+)", "{option}: {why}", "Choose one of those that are listed.", phase="config"),
+    row("unsupported_model", "This version does not know the model", r"Model architectures \[(?P<architecture_word>[^\]]+)\] (?:are not supported|failed to be inspected)", "{architecture} is not known to this version of vLLM.", "Upgrade vLLM (Kimi-K2.5 needs 0.16.0 or later).", phase="config"),
+    row("unsupported_model", "transformers does not know the model", r"model (?:of )?type `(?P<architecture_word>[^`]+)` but Transformers does not recognize", "{architecture} is not known to the installed transformers.", "Upgrade transformers and vLLM together.", phase="config"),
+    row("quantization_unknown", "The quantisation is not known", r"Unknown quantization method: '?(?P<method_word>[^'\s.]+)", "{method} is not known to this version of vLLM.", "Upgrade vLLM, or take another checkpoint.", phase="config"),
+    row("quantization_unsupported", "The quantisation does not run on this GPU", r"is not supported for the current GPU\. Minimum capability:? ?(?P<needed_word>\d+(?:\.\d+)?)", "It needs a GPU of capability {needed}.", "Take a checkpoint in another format.", phase="config"),
+    row("no_attention_backend", "No attention kernel fits", r"No valid attention backend found", "No backend takes this model, cache type and GPU together.", "Drop --kv-cache-dtype fp8, or choose a backend from the reasons given (--attention-backend).", phase="init"),
+    row("dtype_unsupported", "The GPU does not know the data type", r"[Bb]float16 is only supported on GPUs with compute capability of at least (?P<needed_word>\d+\.\d)\.? Your (?P<gpu_word>.+?) (?:GPU|device) has compute capability (?P<capability_word>\d+\.\d)",
+        "{gpu} has capability {capability}; bfloat16 needs {needed}.", "Start it with --dtype half.", "--dtype half", phase="config"),
+    row("bad_configuration", "The configuration is not valid", r"(?P<why_word>max_num_batched_tokens \(\d+\) (?:is smaller than|must be greater than or equal to) [^.]+)", "{why}", "Raise --max-num-batched-tokens, lower --max-model-len, or turn on chunked prefill.", phase="config"),
+    row("bad_configuration", "The configuration is not valid", r"\b(?P<count>\d{1,6}) validation errors? for (?P<config_word>SpeculativeConfig)", "{config} does not accept what was given.", "Correct it in the unit's ExecStart.", phase="config", facts=_SPEC, rank=Rank.WRAPPER),
     row("bad_configuration", "The configuration is not valid", r"^\s*Value error, (?P<why_word>.+?)(?: \[type=.*)?$", "{why}", "Correct it in the unit's ExecStart.", phase="config"),
     row("bad_configuration", "The configuration is not valid", r"\b(?P<count>\d{1,6}) validation errors? for (?P<config_word>\w+)", "{config} does not accept what was given.", "Correct it in the unit's ExecStart.", phase="config", rank=Rank.WRAPPER),
-    row("unsupported_model", "This version does not know the model", r"Model architectures \[(?P<architecture_word>[^\]]+)\] (?:are not supported|failed to be inspected)", "{architecture} is not known to this version of vLLM.", "Upgrade vLLM (Kimi-K2.5 needs 0.16.0 or later).", phase="config"),
-    row("unsupported_model", "transformers does not know the model", r"model of type `(?P<architecture_word>[^`]+)` but Transformers does not recognize", "{architecture} is not known to the installed transformers.", "Upgrade transformers and vLLM together.", phase="config"),
-    row("quantization_unknown", "The quantisation is not known", r"Unknown quantization method: '?(?P<method_word>[^'\s.]+)", "{method} is not known to this version of vLLM.", "Upgrade vLLM, or take another checkpoint.", phase="config"),
-    row("quantization_unsupported", "The quantisation does not run on this GPU", r"is not supported for the current GPU\. Minimum capability:? ?(?P<needed_word>[\d.]+)", "It needs a GPU of capability {needed}.", "Take a checkpoint in another format.", phase="config"),
-    row("no_attention_backend", "No attention kernel fits", r"No valid attention backend found", "No backend takes this model, cache type and GPU together.", "Drop --kv-cache-dtype fp8, or choose a backend from the reasons given (--attention-backend).", phase="init"),
     # -- compilers and kernels --
     row("jit_toolchain_too_old", "The CUDA toolkit is too old for this GPU", r"FlashInfer requires GPUs with sm75 or higher",
         ("The text misleads: the GPU ({gpu_arch}) is new enough; the toolkit {toolkit} does not know it.", "The text misleads: on a newer GPU it means that the local CUDA toolkit does not know it."),
         ("Start it with VLLM_USE_FLASHINFER_SAMPLER=0.", "Or install a CUDA toolkit of 12.9 or later."), "VLLM_USE_FLASHINFER_SAMPLER=0", phase="warmup"),
-    row("jit_toolchain_too_old", "The CUDA toolkit is too old for this GPU", r"nvcc fatal\s*: Unsupported gpu architecture '(?P<gpu_arch>[^']+)'|ptxas (?:fatal|error).*?(?P<arch_word>sm_\w+)", ("It cannot compile for {gpu_arch}.", "It cannot compile for {arch}."), "Install a newer CUDA toolkit (12.9 or later for sm_120), or point CUDA_HOME to it."),
-    row("jit_toolchain_too_old", "The compiler for GPU code does not fit", r"PTXASError|Internal Triton PTX codegen error|provided PTX was compiled with an unsupported toolchain", "Triton's ptxas or the driver is older than the code it is given.", "Upgrade the driver, or set TRITON_PTXAS_PATH to a newer ptxas."),
+    row("jit_toolchain_too_old", "The CUDA toolkit is too old for this GPU", r"(?:nvcc fatal\s*: Unsupported gpu architecture|ptxas (?:fatal|error)).*?(?P<gpu_arch>(?:sm|compute)_\w+)", "It cannot compile for {gpu_arch}.", "Install a newer CUDA toolkit (12.9 or later for sm_120), or point CUDA_HOME to it."),
+    row("jit_toolchain_too_old", "The compiler for GPU code does not fit", r"PTXASError|Internal Triton PTX codegen error|provided PTX was compiled with an unsupported toolchain", ("Triton's ptxas does not know {gpu_arch}.", "Triton's ptxas or the driver is older than the code it is given."), "Upgrade the driver, or set TRITON_PTXAS_PATH to a newer ptxas."),
     row("jit_build_failed", "A kernel could not be compiled: no nvcc", r"(?:^|: )(?P<program_word>\S{0,200}nvcc): (?:command )?not found|No such file or directory: '(?P<path_word>[^']*nvcc)'|Could not find nvcc|CUDA_HOME environment variable is not set",
         ("{program} is not there; a unit's PATH and CUDA_HOME differ from those of a login.", "{path} is not there; a unit's PATH and CUDA_HOME differ from those of a login.", "nvcc was not found; a unit's PATH and CUDA_HOME differ from those of a login."),
         ("Set Environment=CUDA_HOME=… and PATH in the unit, or install the CUDA toolkit.", "Or start it with VLLM_USE_FLASHINFER_SAMPLER=0, if it is FlashInfer's sampler."), "VLLM_USE_FLASHINFER_SAMPLER=0", phase="warmup", facts={"detail": "nvcc_not_found"}),
     row("jit_build_failed", "A kernel could not be compiled: no ninja", r"ninja: (?:command )?not found|No such file or directory: '(?P<path_word>[^']*ninja)'|Ninja is required to load", "ninja is not in the unit's PATH.", "Install ninja beside vLLM, or add its folder to PATH in the unit.", phase="warmup", facts={"detail": "ninja_not_found"}),
     row("jit_build_failed", "A kernel could not be compiled: no C compiler", r"Failed to find C compiler|(?:gcc|g\+\+|cc1plus|c\+\+): (?:command )?not found", "There is no C compiler in the unit's PATH.", "Install gcc and g++, or set CC in the unit.", facts={"detail": "compiler_not_found"}),
     row("jit_build_failed", "A kernel could not be compiled: a header is missing", r"fatal error: (?P<header_word>\S+\.h\S*): No such file", "{header} is missing.", "Install the header's package (python3-dev for Python.h, the CUDA toolkit for cuda's).", facts={"detail": "header_missing"}),
+    row("jit_build_failed", "A kernel could not be compiled: a library is missing", r"cannot find -l(?P<library_word>\w+)", "lib{library} was not found by the linker.", "Set LIBRARY_PATH to its folder in the unit (that of libcuda.so for -lcuda), or install its package.", facts={"detail": "library_missing"}),
     row("jit_build_failed", "A kernel could not be compiled", r"ninja: build stopped|Ninja build failed|Error building extension '?(?P<extension_word>[^'\s:]*)|CalledProcessError: Command .*(?:nvcc|ninja|gcc)", "The compiler's own message stands before this line.", "Read the lines before it; a unit's PATH and CUDA_HOME differ from those of a login.", rank=Rank.WRAPPER),
     row("no_kernel_image", "This build has no code for this GPU", r"no kernel image is available for execution on the device", "The wheel was not compiled for this GPU.", "Install a build that has its architecture (sm_120 needs vLLM 0.9.2 or later on CUDA 12.8)."),
     row("module_missing", "A Python package is missing", r"ModuleNotFoundError: No module named '(?P<module_word>flashinfer[^']*)'", "{module} is not installed, and the sampler or attention needs it.", ("Start it with VLLM_USE_FLASHINFER_SAMPLER=0.", "Or install flashinfer-python beside vLLM."), "VLLM_USE_FLASHINFER_SAMPLER=0"),
@@ -192,11 +213,22 @@ FAILURES: tuple[Failure, ...] = (
     # -- driver and GPU --
     row("fabric_not_ready", "The NVSwitch fabric is not up", r"Error (?P<cuda_error>802): system not yet initialized|(?P<code_word>cudaErrorSystemNotReady)", "CUDA gave error 802: the fabric manager has not finished.", ("Look at nvidia-fabricmanager (systemctl status), and start again once Fabric State is Completed.", "If it stays so for five minutes, reboot the node."), phase="config", facts={"cuda_error": 802}),
     row("driver_library_mismatch", "Driver and library differ", r"[Dd]river/library version mismatch", "The driver's library was upgraded under the running kernel module; new starts fail until it is loaded anew.", "Reboot, or reload the nvidia modules when nothing uses them."),
+    row("driver_library_mismatch", "Driver and library differ", r"Error (?P<cuda_error>803)\b|cudaErrorSystemDriverMismatch|unsupported display driver / cuda driver combination",
+        "CUDA gave error 803: libcuda is not of the release of the loaded kernel module.",
+        ("Compare /proc/driver/nvidia/version with the libcuda.so that is used: a container's, or cuda-compat in LD_LIBRARY_PATH.", "After an upgrade of the driver: reboot, or reload the nvidia modules when nothing uses them."), facts={"cuda_error": 803}),
     row("driver_not_loaded", "The NVIDIA driver does not answer", r"couldn't communicate with the NVIDIA driver|NVML: Driver Not Loaded", "The kernel module is not loaded.", "Load it (modprobe nvidia), or reboot after a kernel update."),
-    row("driver_too_old", "The NVIDIA driver is too old", r"CUDA driver version is insufficient|driver on your system is too old|forward compatibility was attempted on non supported HW|cudaErrorInsufficientDriver|Error 80[34]", "The driver is older than the CUDA that vLLM was built for.", "Upgrade the driver, or install a vLLM built for an older CUDA."),
+    row("driver_too_old", "The NVIDIA driver is too old", r"Error (?P<cuda_error>804)\b|forward compatibility was attempted on non supported HW", "CUDA gave error 804: the CUDA in use is newer than the driver, and this GPU is not one of those that cuda-compat serves.",
+        ("Upgrade the driver.", "Or take cuda-compat (/usr/local/cuda/compat) out of LD_LIBRARY_PATH, or use an image for an older CUDA."), facts={"cuda_error": 804}),
+    row("driver_too_old", "The NVIDIA driver is too old", r"CUDA driver version is insufficient|driver on your system is too old|cudaErrorInsufficientDriver", "The driver is older than the CUDA that vLLM was built for.", "Upgrade the driver, or install a vLLM built for an older CUDA."),
     row("gpu_lost", "A GPU is lost", r"GPU is lost|fallen off the bus|Unable to (?:determine|detect) the device handle for GPU ?(?P<pci_word>[\w:.]+)?", ("GPU {pci} does not answer any more.", "A GPU does not answer any more."), "Look for Xid 79 in dmesg; reboot the node, and have the card looked at if it comes back."),
-    row("no_gpu", "No GPU is visible", r"No CUDA GPUs are available|no CUDA-capable device is detected|Failed to infer device type|libcuda\.so\.1: cannot open shared object file", "vLLM found no GPU to run on.", "Look at nvidia-smi, CUDA_VISIBLE_DEVICES and DevicePolicy= of the unit."),
-    row("gpu_error", "The GPU stopped with an error", r"(?:CUDA error|CUDA Error): (?P<what_word>an illegal memory access|uncorrectable ECC error|device-side assert|unspecified launch failure|misaligned address|illegal instruction|device kernel image is invalid|unknown error|hardware stack error)[^.]*", "CUDA says: {what}.", ("Look for an Xid in dmesg.", "Start it with CUDA_LAUNCH_BLOCKING=1 to see which kernel it is."), "CUDA_LAUNCH_BLOCKING=1"),
+    row("gpu_busy", "A GPU is taken by another process alone", r"CUDA-capable device\(s\) is/are busy or unavailable", "Its compute mode lets one process in, or a process hangs in it.", ("Look at who uses it (nvidia-smi), and at nvidia-smi -q -d COMPUTE.", "A process in state D or R in the driver needs a reboot.")),
+    row("driver_error", "The driver cannot give out its GPUs", r"Error (?P<cuda_error>999): unknown error|CUDA initialization: CUDA unknown error", "CUDA gave error 999: nvidia_uvm is missing or broken, after a suspend or an upgrade for instance.", ("Reload nvidia_uvm (modprobe), or reboot; in a container look for /dev/nvidia-uvm.",), facts={"cuda_error": 999}),
+    row("no_gpu", "No GPU is visible", r"node has no GPU available|No CUDA GPUs are available|no CUDA-capable device is detected|Failed to infer device type|libcuda\.so\.1: cannot open shared object file", "vLLM found no GPU to run on.", "Look at nvidia-smi, CUDA_VISIBLE_DEVICES and DevicePolicy= of the unit."),
+    row("gpu_fault", "The GPU had a fault", r"uncorrectable (?P<what_word>ECC|NVLink) error", "CUDA reports an uncorrectable {what} error: the hardware, not the program.",
+        ("Drain the node, look at dmesg for the Xid and at nvidia-smi -q -d ECC,ROW_REMAPPER, and reset the GPU or reboot.", "If it comes back, have the card looked at.")),
+    row("gpu_error", "The GPU stopped with an error", r"(?:CUDA error|CUDA Error): (?P<what_word>an illegal memory access|device-side assert|unspecified launch failure|misaligned address|illegal instruction|device kernel image is invalid|unknown error|hardware stack error)[^.]*", "CUDA says: {what}.", ("Look for an Xid in dmesg.", "Start it with CUDA_LAUNCH_BLOCKING=1 to see which kernel it is."), "CUDA_LAUNCH_BLOCKING=1"),
+    row("gpu_error", "The GPU stopped with an error", r"CUDA error: (?!an? )(?P<what_word>[A-Za-z][^\n.:]{3,100})", "CUDA says: {what}.", ("Look for an Xid in dmesg.", "Start it with CUDA_LAUNCH_BLOCKING=1 to see which call it is.")),
+    row("file_missing", "A file is not there", r"FileNotFoundError: \[Errno 2\] No such file or directory: '(?P<path_word>[^']+)'", "{path} is not there.", "Correct the path in the unit, or mount the disk it is on."),
     # -- processes that wait for one another --
     row("ready_deadline", "The engines were not ready in time", r"Timed out waiting for engine core processes to start.*?Waited (?P<waited_s>\d+) ?s", "The API servers gave up after {waited_s} s; a long load needs longer, and more than one API server (or data parallelism) starts that clock at once.",
         ("Set VLLM_ENGINE_READY_TIMEOUT_S to more than the load takes, 7200 for example.", "Or start one API server (--api-server-count 1), which waits without a deadline."), "VLLM_ENGINE_READY_TIMEOUT_S=7200"),
@@ -205,8 +237,12 @@ FAILURES: tuple[Failure, ...] = (
     row("gloo_timeout", "The ranks do not reach one another", r"gloo.*Timed out waiting (?P<timeout_ms>\d+)ms|[Gg]loo connectFullMesh failed|gloo.*Connection (?:closed|refused|reset)", ("gloo waited {timeout_ms:,} ms for another rank of this start.", "gloo lost another rank of this start."),
         ("Set GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME to the interface that joins the ranks (lo on one host).", "For a container: --network host."), phase="init"),
     row("nccl_timeout", "A collective never came back", r"Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=\d+, OpType=(?P<operation_word>\w+).*?Timeout\(ms\)=(?P<timeout_ms>\d+)", "{operation} waited {timeout_ms:,} ms for a rank that is lost or stuck.", ("Look for the rank that failed first, in this log and in dmesg.", "Start it with NCCL_P2P_DISABLE=1 and --disable-custom-all-reduce to rule the path between the GPUs out."), "NCCL_P2P_DISABLE=1"),
+    row("duplicate_gpu", "Two ranks were given the same GPU", r"Duplicate GPU detected ?: rank (?P<rank_a>\d+) and rank (?P<rank_b>\d+) both on CUDA device (?P<device_word>\w+)", "Ranks {rank_a} and {rank_b} both use device {device}.",
+        "Look at CUDA_VISIBLE_DEVICES of each process, and that --tensor-parallel-size is no more than the GPUs of the node.", phase="init"),
     row("nccl_error", "NCCL failed", r"NCCL error(?:: | in: )(?P<what_word>[^\n(]+)|ncclSystemError|ncclInternalError|ncclUnhandledCudaError", ("NCCL says: {what}", "NCCL failed without saying why."), ("Start it with NCCL_DEBUG=WARN to see why.", "Look at /dev/shm and, over InfiniBand, at LimitMEMLOCK=."), "NCCL_DEBUG=WARN", rank=Rank.WRAPPER),
     row("rpc_timeout", "A worker did not answer in time", r"RPC call to (?P<method_word>\w+) timed out", "{method} did not return within VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS (300).", ("Look whether a collective hangs: GPUs at 100 % and idle power.", "Or raise VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS, if it compiles for so long."), "VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS=1200"),
+    row("crashed", "A process crashed", r"Fatal Python error: Bus error|Bus error \(core dumped\)", "It was ended by a bus error: a mapped page could not be had. /dev/shm is full, or a mapped file was cut or its disk failed.",
+        ("Look at df /dev/shm (--shm-size of a container), at dmesg, and compare the shards' sizes.",)),
     row("crashed", "A process crashed", r"Fatal Python error: (?P<what_word>.+)|!!!!!!! Segfault encountered|double free or corruption", ("Python says: {what}", "It crashed in native code."), "Look at its core with coredumpctl, and at dmesg for an Xid."),
     row("worker_killed", "A worker was killed", r"[Ww]orker proc(?:ess)? (?P<who_word>\S+) died unexpectedly.*\(exit code:? (?P<exit_status>-9)\)", "{who} got SIGKILL: the OOM killer, or somebody's hand.", "Look at dmesg for \"Killed process\"; the host needs more memory, or MemoryMax= of the unit is too low.", rank=Rank.WRAPPER),
     row("crashed", "A worker crashed", r"[Ww]orker proc(?:ess)? (?P<who_word>\S+) died unexpectedly.*\(exit code:? (?P<exit_status>-(?:11|6|7|4|8))\)", "{who} ended by signal {exit_status}.", "Look at its core with coredumpctl, and at dmesg for an Xid.", rank=Rank.WRAPPER),
@@ -217,10 +253,16 @@ SYSTEM: tuple[Failure, ...] = (
     row("host_oom", "The host ran out of memory", r"(?:Out of memory|oom-kill|Memory cgroup out of memory).*?Killed process (?P<pid>\d+) \((?P<program_word>[^)]*)\)(?:.*?anon-rss:(?P<rss_kib>\d+)kB)?", "The kernel's OOM killer ended {program} (pid {pid}).",
         ("Free memory on the host, or raise MemoryMax= of the unit.", "Lower --swap-space or --cpu-offload-gb; prefetching loaders need the checkpoint's size in memory.")),
     row("host_oom", "The host ran out of memory", r"killed by the OOM killer|Failed with result 'oom-kill'", "The kernel's OOM killer ended a process of the unit.", ("Free memory on the host, or raise MemoryMax= of the unit.", "Lower --swap-space or --cpu-offload-gb; prefetching loaders need the checkpoint's size in memory.")),
-    row("gpu_fault", "The GPU had a fault", r"NVRM: Xid \(PCI:(?P<pci_word>[^)]*)\): (?P<xid>\d+)", "The driver reports Xid {xid} on {pci}.", "Start again; if it comes back, drain the node and have the card looked at."),
+    row("gpu_fault", "The NVSwitch had a fault", r"nvidia-nvswitch\d+: SXid \(PCI:(?P<pci_word>[^)]*)\): (?P<sxid>\d+), Fatal", "The driver reports the fatal SXid {sxid} of the switch at {pci}: every start over several GPUs of this host is suspect.", ("Drain the node, restart nvidia-fabricmanager, or reboot.", "If it comes back, have the board looked at.")),
+    row("gpu_error", "The GPU stopped a program", r"NVRM: Xid \((?:PCI:)?(?P<pci_word>[^)]*)\): (?P<xid>13|31|43|45)\b", "The driver reports Xid {xid} on {pci}, most often the program's own fault.", "Read what its process printed before; start it with CUDA_LAUNCH_BLOCKING=1 to see which kernel it is.", rank=Rank.WRAPPER),
+    row("gpu_fault", "The GPU had a fault", r"NVRM: Xid \(PCI:(?P<pci_word>[^)]*)\): (?P<xid>\d+)", "The driver reports Xid {xid} on {pci}.", "Reset the GPU or reboot the node before the next start; if it comes back, have the card looked at."),
+    row("stop_timeout", "It did not end in time", r"State '(?:stop|final)-\w+' timed out|Stopping timed out", "It was told to stop and did not, so that systemd killed it after TimeoutStopSec=.", ("Look for a process in state D or R in the driver before the next start.", "Raise TimeoutStopSec=, if requests were being drained.")),
+    row("watchdog", "systemd's watchdog ended it", r"Watchdog timeout \(limit|Failed with result 'watchdog'", "WatchdogSec= is set, and vLLM never answers it.", "Remove WatchdogSec= from the unit."),
     row("start_timeout", "systemd's time limit ended the start", r"start(?:-post|-pre)? operation timed out|Failed with result 'timeout'", "TimeoutStartSec= is shorter than the load takes: the limit, no fault of vLLM, ended it.", ("Set TimeoutStartSec=infinity.", "vLLM never tells systemd that it is ready: Type=exec, not Type=notify."), "TimeoutStartSec=infinity"),
     row("start_limit", "systemd refuses to start it again", r"Start request repeated too quickly|Failed with result 'start-limit-hit'", "Too many starts failed in a short time; the cause is in the starts before.", ("Mend the cause, then: systemctl reset-failed.", "Set StartLimitIntervalSec= to several times a load.")),
     row("leftover_process", "A process of the last run is still there", r"Found left-over process (?P<pid>\d+) \((?P<program_word>[^)]*)\)", "{program} (pid {pid}) did not end with the last run; it still holds its memory.", ("Do not wait for this start: stop it, end pid {pid}, and start again.", "If the process does not die (state D or R in the driver), only a reboot helps."), phase="config", facts={"swap_safe": False, "predicts": "gpu_memory_held"}, rank=Rank.WRAPPER),
+    row("crashed", "The main process crashed", r"Main process exited, code=dumped, status=(?P<signal>\d+)/(?P<word_word>\w+)", "It was ended by signal {signal} ({word}).", "Look at its core with coredumpctl, and at dmesg for an Xid.", rank=Rank.WRAPPER),
+    row("killed", "It was killed", r"Main process exited, code=killed, status=(?P<signal>\d+)/(?P<word_word>KILL|SEGV|BUS|ABRT|FPE|ILL)", "It was ended by signal {signal} ({word}).", "Look at dmesg and at who is logged in: no line of its own says why.", rank=Rank.WRAPPER),
     row("bad_unit", "systemd could not run the command", r"status=(?P<exit_status>2[0-4]\d)/(?P<step_word>[A-Z_]+)", "systemd failed at the step {step} ({exit_status}).", "Look at what the unit's file says of it: the path in ExecStart=, WorkingDirectory=, User=."),
 )  # fmt: skip
 """What PID 1 and the kernel say."""
@@ -296,6 +338,18 @@ SUPPORT: tuple[tuple[tuple[str, ...], Anchored], ...] = (
 )
 """Lines before a failure that hold more of its numbers, by the failure's name."""
 
+OF_REQUESTS = frozenset(
+    (
+        "not_permitted", "file_missing", "hub_unreachable", "model_not_permitted", "model_not_found", "module_missing",
+        "weights_mismatch", "bad_configuration", "bad_option", "trust_remote_code", "tokenizer_missing", "dropped_option",
+    )
+)  # fmt: skip
+"""What a single request may meet as well, an image that it names for instance; a server survives it."""
+OF_PROCESSES = re.compile(
+    r"Engine(?:Core|Dead)|[Ee]ngine core|Worker|died unexpectedly|exited unexpectedly|fatal signal|initialization failed|Parent process"
+)
+"""Of the consequences, those that speak of a process that ended; others are of connections."""
+
 EXIT_STATUS: dict[int, str] = {
     200: "the folder in WorkingDirectory= is not there",
     203: "the program in ExecStart= is not there or may not be run",
@@ -309,6 +363,14 @@ EXIT_STATUS: dict[int, str] = {
     243: "credentials could not be loaded",
 }
 """systemd's own exit statuses, before the program runs."""
+
+_LESS = "Lower --gpu-memory-utilization"
+OOM: dict[str, tuple[str, ...]] = {
+    "weights": ("Spread the model over more GPUs (--tensor-parallel-size), or take a quantised checkpoint: its weights alone do not fit.",),
+    "drafter": ("Take a smaller or quantised drafter, or spread the model over more GPUs: target and drafter do not fit together.",),
+    "serving": (f"{_LESS} or --max-num-batched-tokens: a step while serving needed more than was measured at the start.",),
+}  # fmt: skip
+"""What helps where the memory ran out before the KV cache was there, and while serving; elsewhere the row says it."""
 
 RESULTS: dict[str, tuple[str, str, str, str]] = {
     "oom-kill": ("host_oom", "The host ran out of memory", "The kernel's OOM killer ended a process of the unit.", "Free memory on the host, or raise MemoryMax= of the unit."),

@@ -9,17 +9,19 @@ from dataclasses import replace
 
 from specconsole.gpu.sample import Fleet
 from specconsole.load import advance, bar, dump
+from specconsole.load.anchor import holds
 from specconsole.load.bar import Bar
 from specconsole.load.cause import cause
+from specconsole.load.changed import changed
 from specconsole.load.facts import Notice
 from specconsole.load.learn import learn, merge
 from specconsole.load.phase import WITHOUT_DRAFTER, Expectation, Phase
 from specconsole.load.timeline import LoadTimeline, Progress, Reading, Span, Stage
 from specconsole.load.wording import LONGEST, By, Edge, Said
-from specconsole.load.wording_notice import PARAMETERS, REMARKS, SCHEDULING
+from specconsole.load.wording_notice import PARAMETERS, REMARK_STARTS, REMARK_WORDS, REMARKS, SCHEDULING
 from specconsole.load.wording_phase import HEARTBEATS, MILESTONES
 from specconsole.load.worker import is_worker, label_of
-from specconsole.logs.record import Kind, LogRecord
+from specconsole.logs.record import LINE, Kind, LogRecord
 
 STOP_BEGUN = "de5b426a63be47a7b6ac3eaac82e2f6f"
 """systemd's message id for "Stopping …"; it is not written when a service ends by itself."""
@@ -122,10 +124,10 @@ def sampled(load: LoadTimeline, fleet: Fleet) -> LoadTimeline:
 def _heard(before: LoadTimeline, load: LoadTimeline, record: LogRecord) -> LoadTimeline:
     """Keep when something was last said, and whether anything moved by it."""
     if load.spans != before.spans or load.loaded_at != before.loaded_at or load.startup_at != before.startup_at:
-        return replace(load, heard_at=record.at, moved_at=record.at, heartbeats=0, last_line=_first_line(record))
-    if record.kind is Kind.LINE and record.text.startswith(HEARTBEATS):
-        return replace(load, heard_at=record.at, heartbeats=load.heartbeats + 1)
-    return replace(load, heard_at=record.at, last_line=_first_line(record))
+        return changed(load, heard_at=record.at, moved_at=record.at, heartbeats=0, last_line=_first_line(record))
+    if record.kind is LINE and record.text.startswith(HEARTBEATS):
+        return changed(load, heard_at=record.at, heartbeats=load.heartbeats + 1)
+    return changed(load, heard_at=record.at, last_line=_first_line(record))
 
 
 def _first_line(record: LogRecord) -> str:
@@ -146,7 +148,8 @@ def _line(load: LoadTimeline, record: LogRecord) -> LoadTimeline:
             return replace(load, facts=learn(load.facts, said))
     if said := MILESTONES.find(text):
         return _milestone(_learnt(load, said, text), said, record)
-    return replace(load, error=cause(load.error, record))
+    error = cause(load.error, record)
+    return load if error == load.error else replace(load, error=error)
 
 
 def _named(load: LoadTimeline, record: LogRecord) -> LoadTimeline:
@@ -250,6 +253,8 @@ def _downloaded(load: LoadTimeline, took: float | None) -> LoadTimeline:
 
 def _remarked(load: LoadTimeline, record: LogRecord) -> LoadTimeline:
     text = record.text[:LONGEST]
+    if not text.startswith(REMARK_STARTS) and not holds(text, REMARK_WORDS):
+        return load
     for remark in REMARKS:
         found = remark.says in text if remark.inside else text.startswith(remark.says)
         if found and all(notice.kind != remark.kind for notice in load.notices):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from specconsole.load import reading
-from specconsole.load.condition import CONDITIONS, STUCK_S, WATCH_S, Evidence, older
+from specconsole.load.condition import CONDITIONS, STATS_S, STUCK_S, WATCH_S, Evidence, idle_s, older
 from specconsole.load.phase import Phase
 from specconsole.load.signature import BY_NAME, CAUSES, SIGNATURES
-from specconsole.load.verdict import Judgement, Verdict
+from specconsole.load.verdict import GATHERING, NO_SAMPLE, Judgement, Verdict
 from specconsole.text import bytes_binary, duration, one_line
 
 OBSERVED_S = 60.0
@@ -56,7 +56,7 @@ def _evidence(evidence: Evidence) -> Iterator[str]:
 
 def _missing(evidence: Evidence) -> Iterator[str]:
     if evidence.host is None:
-        yield "no sample of the host"
+        yield NO_SAMPLE
         return
     yield from (f"{what}: not permitted" for what in evidence.host.not_permitted)
     if evidence.host.gpu_why:
@@ -64,7 +64,7 @@ def _missing(evidence: Evidence) -> Iterator[str]:
     elif any(gpu.util is None for gpu in evidence.host.gpus):
         yield "no utilisation from the GPUs"
     if evidence.gathering:
-        yield "rates need two samples, which are being taken"
+        yield GATHERING
 
 
 _FIXED = {
@@ -85,6 +85,8 @@ _HANGS = ("network", "ghost", "same_frame", "blocked", "download", "flat")
 
 
 def _judgement(name: str, evidence: Evidence) -> Judgement:
+    if name == "wedge" and not evidence.signs.notices and STATS_S < idle_s(evidence) < STUCK_S:
+        return Judgement.WATCH
     if name in _FIXED:
         return _FIXED[name]
     if name == "same_frame" and evidence.host is None:

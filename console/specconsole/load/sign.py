@@ -7,10 +7,11 @@ last line that told something new and what has been repeated since.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from specconsole.load.anchor import Anchored, anchored
+from specconsole.load.anchor import Anchored, anchored, holds, words_of
+from specconsole.load.changed import changed
 from specconsole.logs.record import Kind, LogRecord
 from specconsole.text import one_line
 
@@ -28,7 +29,7 @@ HEARTBEAT = anchored(
     "Waiting for ",
 )
 STATS = anchored(
-    r"Avg prompt throughput: .*?Avg generation throughput: (?P<rate>\d{1,12}(?:\.\d{1,9})?) tokens/s, Running: (?P<running>\d{1,9})",
+    r"Avg prompt throughput: (?P<prompt>\d{1,12}(?:\.\d{1,9})?)?.*?Avg generation throughput: (?P<rate>\d{1,12}(?:\.\d{1,9})?) tokens/s, Running: (?P<running>\d{1,9})",
     "Avg prompt throughput: ",
 )
 PEERS: tuple[Anchored, ...] = (
@@ -41,6 +42,7 @@ PEERS: tuple[Anchored, ...] = (
     anchored(r"client socket (?:has )?failed to connect to|[Ff]ailed to connect to GCS|Unable to connect to GCS", " to connect to"),
 )  # fmt: skip
 """Ray · data parallel over hosts · others that count · Ray's placement · a named peer · the rendezvous of torch and Ray."""
+_PEER_WORDS = words_of(PEERS)
 NCCL = re.compile(r"vLLM is using nccl==|NCCL INFO|Channel \d+/\d+|Custom allreduce is disabled|all-reduce backends")
 """Lines around the first collective: silence after them is the most common true hang."""
 NCCL_COMPLETE = anchored(r"NCCL INFO .*Init COMPLETE", "NCCL INFO ")
@@ -50,8 +52,20 @@ NETWORK_ERROR = anchored(
     "NCCL WARN ",
 )
 _STATUS = re.compile(r"status=(\S+)")
-DOWNLOAD = re.compile(r"(?:Downloading|Fetching|Reconstructing)\b.*?[:(].*(?:\d%|\|)")
+DOWNLOAD = re.compile(
+    r"(?:Downloading|Fetching|Reconstructing)\b.*?[:(].*(?:\d%|\|)|\S{1,200}\.(?:safetensors|bin|pt|gguf|json|model)\S{0,20}:\s+\d{1,3}%\s?\|"
+)
 """The bars of the hub's client; vLLM hides them, wrappers that download beforehand do not."""
+STOPPING = (
+    "Shutting down",
+    "Finished server process",
+    "Application shutdown complete",
+    "Shutdown initiated (timeout=",
+    "[shutdown] API server: shutdown triggered",
+)
+"""What a server's line begins with that ends in order."""
+STOPPED = re.compile(r"Stopp(?:ing|ed) \S|\S+: (?:Deactivated successfully|Succeeded)\.")
+"""What PID 1 says of it."""
 TRACED = "VLLM_TRACE_FUNCTION is enabled"
 _DIGITS = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
@@ -90,6 +104,10 @@ class Signs:
     running: int | None = None
     """Requests running by the last statistics line."""
     stats_at: float | None = None
+    idle_since: float | None = None
+    """When a statistics line first told of running requests and of no token, neither read nor generated; None: not now."""
+    stopping: bool = False
+    """It was told to end, or ended in order."""
     shapes: frozenset[int] = frozenset()
     """Lines that were printed, their digits left out."""
 
@@ -109,27 +127,31 @@ def read(signs: Signs, record: LogRecord) -> Signs:
     if record.kind in (Kind.ACCESS, Kind.GAP):
         return signs
     text = record.text[:4096]
-    # Copies cost more than all of the searches, so what every record changes waits for the rest.
     changes: dict[str, Any] = {"heard_at": record.at}
     if record.process and record.process.startswith("EngineCore") and record.process not in signs.engines:
         changes["engines"] = signs.engines | {record.process}
     if NOTICE.search(text):
         engines = signs.notice_engines | {record.process or ""}
-        return replace(signs, **changes, notices=signs.notices + 1, notice_engines=engines)
+        return changed(signs, **changes, notices=signs.notices + 1, notice_engines=engines)
     if seen := HEARTBEAT.search(text):
         named = f"engine core {one_line(seen['cores'], 40)}" if seen["cores"] else "the engine"
-        return replace(signs, **changes, heartbeats=signs.heartbeats + 1, waiting_for=named)
+        return changed(signs, **changes, heartbeats=signs.heartbeats + 1, waiting_for=named)
     if seen := STATS.search(text):
-        changes.update(generating=float(seen["rate"]), running=int(seen["running"]), stats_at=record.at)
-        return replace(signs, **changes)
+        rate, running = float(seen["rate"]), int(seen["running"])
+        changes.update(generating=rate, running=running, stats_at=record.at)
+        still = running > 0 and not rate and not float(seen["prompt"] or 1.0)
+        changes["idle_since"] = (record.at if signs.idle_since is None else signs.idle_since) if still else None
+        return changed(signs, **changes)
     if (peer := _peer(text)) is not None:
         since = record.at if signs.peers_since is None else signs.peers_since
-        return replace(signs, **changes, peers=peer, peers_since=since, waiting_for=one_line(text, _LINE))
-    return replace(signs, **changes, **_told(signs, record, text))
+        return changed(signs, **changes, peers=peer, peers_since=since, waiting_for=one_line(text, _LINE))
+    return changed(signs, **changes, **_told(signs, record, text))
 
 
 def _peer(text: str) -> tuple[int, int] | None:
     """Whom a line waits for: (there, wanted); (-1, -1) without a count; None: for nobody elsewhere, or all are there."""
+    if not holds(text, _PEER_WORDS):
+        return None
     for pattern in PEERS:
         if found := pattern.search(text):
             counts = found.groupdict()
@@ -149,6 +171,8 @@ def _told(signs: Signs, record: LogRecord, text: str) -> dict[str, Any]:
         changes["nccl_complete"] = True
     if error := NETWORK_ERROR.search(text):
         changes["network_error"] = _network(error["what"])
+    if not signs.stopping and _stops(record, text):
+        changes["stopping"] = True
     if not signs.traced and TRACED in text:
         changes["traced"] = True
     shape = hash(_DIGITS.sub("#", text[:_LINE]))
@@ -162,6 +186,10 @@ def _told(signs: Signs, record: LogRecord, text: str) -> dict[str, Any]:
         changes.update(peers=None, peers_since=None)
     changes.update(last=one_line(text, _LINE), last_at=record.at, last_process=record.process)
     return {**changes, "heartbeats": 0, "notices": 0, "notice_engines": frozenset(), "waiting_for": ""}
+
+
+def _stops(record: LogRecord, text: str) -> bool:
+    return STOPPED.match(text) is not None if record.kind is Kind.SYSTEMD else text.startswith(STOPPING)
 
 
 def _network(said: str) -> str:

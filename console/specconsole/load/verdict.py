@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+NO_SAMPLE = "no sample of the host"
+GATHERING = "rates need two samples, which are being taken"
+
 
 class Judgement(Enum):
     """What a load is doing, as far as the evidence tells."""
@@ -47,6 +50,11 @@ class Verdict:
     """Seconds since something was last seen to get on; None: not known."""
     at: float | None = None
     """When it was judged, in seconds since the epoch by the host's clock; None: the evidence has no time."""
+
+    @property
+    def gathering(self) -> bool:
+        """Samples are being taken, and are not far enough apart yet to be compared."""
+        return GATHERING in self.missing or NO_SAMPLE in self.missing
 
     @property
     def alarming(self) -> bool:

@@ -100,18 +100,31 @@ class Said:
 _TAG = re.compile(r"\[[\w .:-]{1,40}\] ")
 
 
+_Rows = tuple[tuple[Wording, re.Pattern[str]], ...]
+
+
 class Table:
-    """Wordings that a line is looked up in; the first row that fits wins."""
+    """Wordings that a line is looked up in; the first row that fits wins.
+
+    Of a hundred rows a line is held only against those that share its first letters, and those that stand inside.
+    """
 
     def __init__(self, rows: Iterable[Wording]) -> None:
-        self._rows = tuple((row, re.compile(row.more)) for row in rows)
+        compiled = tuple((row, re.compile(row.more)) for row in rows)
+        self._letters = min(len(row.says) for row, _ in compiled if not row.inside)
+        heads = {row.says[: self._letters] for row, _ in compiled if not row.inside}
+        self._rows = {head: self._sharing(compiled, head) for head in heads}
+        self._inside = self._sharing(compiled, None)
+
+    def _sharing(self, rows: _Rows, head: str | None) -> _Rows:
+        return tuple((row, more) for row, more in rows if row.inside or row.says[: self._letters] == head)
 
     def find(self, text: str) -> Said | None:
         """Look a text up; None: no row fits."""
         text = text[:LONGEST]
-        tag = _TAG.match(text)
+        tag = _TAG.match(text) if text.startswith("[") else None
         begin = tag.end() if tag else 0
-        for row, more in self._rows:
+        for row, more in self._rows.get(text[begin : begin + self._letters], self._inside):
             at = text.find(row.says) if row.inside else begin if text.startswith(row.says, begin) else -1
             if at >= 0 and (found := more.match(text, at + len(row.says))):
                 return Said(row, {name: value for name, value in found.groupdict().items() if value is not None})

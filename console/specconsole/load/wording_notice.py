@@ -58,3 +58,6 @@ REMARKS = (
     Remark("p2p_cache", "generating GPU P2P access cache in ", "first start on this host: GPU peer access is tested, which can take a minute"),
 )  # fmt: skip
 """Kinds in the order of their weight; each kind is told once a start."""
+REMARK_STARTS = tuple(remark.says for remark in REMARKS if not remark.inside)
+REMARK_WORDS = tuple(remark.says for remark in REMARKS if remark.inside)
+"""A line that begins with none of those and holds none of these is no remark."""

@@ -24,8 +24,11 @@ def _both(low: str, high: str, unit: str) -> str:
 
 
 def ready_words(estimate: Estimate, load: LoadTimeline) -> str:
-    """When it will be ready, and by what that is known; "" for a start that is over."""
-    if load.stage in (Stage.READY, Stage.FAILED):
+    """When it will be ready, and by what that is known; "" for a start that is over.
+
+    A server whose log says that its start-up is complete is waited for no more: it answers, or is not asked yet.
+    """
+    if load.stage in (Stage.READY, Stage.FAILED) or load.startup_at is not None:
         return ""
     if estimate.ready is not None:
         return f"ready in {span_words(estimate.ready)} ({basis_words(estimate)})"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from specconsole.logs.entry import Entry
 from specconsole.logs.header import TRACEBACK, is_exception
 from specconsole.logs.peel import Peeled
-from specconsole.logs.record import Kind, Level
+from specconsole.logs.record import ERROR, LINE, Level
 
 MOST_LINES, MOST_CHARACTERS = 2000, 1 << 20
 """A longer message is cut into several entries."""
@@ -21,7 +21,7 @@ _FRAME = re.compile(r'\s+File "[^"]+", line \d+')
 _TITLE = re.compile(r"Process \S+:$")
 
 
-@dataclass
+@dataclass(slots=True)
 class Message:
     """One entry, which may still grow."""
 
@@ -42,7 +42,7 @@ class Message:
     @property
     def text(self) -> str:
         """All its lines."""
-        return "\n".join(self.lines)
+        return "\n".join(self.lines) if len(self.lines) > 1 else self.first.text
 
 
 @dataclass
@@ -93,7 +93,7 @@ class Assembler:
             self._close(before)
         message = Message(entry, line, [line.text], entry.cursor, line.level, trace=_state("", line))
         self._waiting.append(message)
-        if line.kind is Kind.LINE:
+        if line.kind is LINE:
             self._newest[key] = message
         else:
             message.open = False
@@ -111,7 +111,7 @@ class Assembler:
 
 def _state(before: str, line: Peeled) -> str:
     """Where in a traceback its process is after this line."""
-    if line.source and line.level < Level.ERROR:
+    if line.source and line.level < ERROR:
         return before
     if _BEGINS.match(line.text):
         return "stack"
@@ -126,7 +126,7 @@ def _state(before: str, line: Peeled) -> str:
 
 def _goes_on(message: Message, line: Peeled) -> bool:
     """Whether a line belongs to the message before it of the same process."""
-    if line.kind is not Kind.LINE:
+    if line.kind is not LINE:
         return False
     if line.stamp or message.first.stamp:
         return _same_call(message, line)
@@ -152,11 +152,11 @@ def _same_call(message: Message, line: Peeled) -> bool:
         return False
     if line.text[:1].isspace():
         return True
-    if line.level < Level.ERROR or line.text == first.text:
+    if line.level < ERROR or line.text == first.text:
         return False
     return bool(message.trace or _state("", line))
 
 
 def _expects_traceback(message: Message) -> bool:
     """uvicorn's "Exception in ASGI application", multiprocessing's "Process EngineCore:"."""
-    return message.level >= Level.ERROR or _TITLE.match(message.first.text) is not None
+    return message.level >= ERROR or _TITLE.match(message.first.text) is not None

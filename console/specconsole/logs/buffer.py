@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from specconsole.logs.fold import RankFold
 from specconsole.logs.pattern import Pattern
-from specconsole.logs.record import Kind, Level, LogRecord
+from specconsole.logs.rank_fold import RankFold
+from specconsole.logs.record import WARNING, Kind, Level, LogRecord
 from specconsole.logs.spool import Spool
 
 LIMIT = 1_000_000
@@ -207,7 +207,7 @@ class LogBuffer:
         texts = [record.text.encode() for record in records]
         leads = [self._fold.feed(record, self.next + i) for i, record in enumerate(records)]
         shapes = [self._number(record, lead is not None) for record, lead in zip(records, leads, strict=True)]
-        at, grave = [record.at for record in records], [record.level >= Level.WARNING for record in records]
+        at, grave = [record.at for record in records], [record.level >= WARNING for record in records]
         while True:
             try:
                 self._open().append(texts, at, shapes, grave)
@@ -229,6 +229,8 @@ class LogBuffer:
             or len(self._spools[-1][1]) >= self._spool_records
             or self._spools[-1][1].size >= SPOOL_BYTES
         ):
+            if self._spools:
+                self._spools[-1][1].seal()
             self._spools.append((self.next, Spool()))
         return self._spools[-1][1]
 

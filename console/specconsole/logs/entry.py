@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from specconsole.logs.record import Kind, Level
+from specconsole.logs.record import INFO, LINE, Kind, Level
 from specconsole.remote import outside
 from specconsole.text import one_line
 
@@ -85,7 +85,7 @@ def read(line: bytes, keys: Mapping[Owner, str]) -> Entry | None:
     if not systemd:
         cut = value.get("_LINE_BREAK") == "line-max"
         invocation = _first(value.get("_SYSTEMD_INVOCATION_ID"))
-        return Entry(at, key, message, pid=pid, cursor=cursor, boot=boot, invocation=invocation, cut=cut)
+        return Entry(at, key, message, LINE, INFO, "", pid, cursor, boot, invocation, "", cut)
     message_id = _first(value.get("MESSAGE_ID"))
     if message_id == SUPPRESSED:
         text = _suppressed(value, message)

@@ -1,12 +1,12 @@
-"""Repeated lines made one: access lines that the console's own polls cause, and what every rank says alike."""
+"""Repeated lines made one: the access lines that the console's own polls cause."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from specconsole.logs import header
 from specconsole.logs.assemble import Message
-from specconsole.logs.header import ACCESS
-from specconsole.logs.record import Kind, Level, LogRecord
+from specconsole.logs.record import ACCESS, Kind
 
 POLLED = ("/health", "/v1/models", "/metrics")
 """What the console asks for, by GET, every second or so, from the host itself."""
@@ -76,56 +76,9 @@ def _poll(message: Message) -> tuple[str, str] | None:
 
 def poll(kind: Kind, text: str) -> tuple[str, str] | None:
     """Path and status of one of our polls; None: it is something else."""
-    if kind is not Kind.ACCESS:
+    if kind is not ACCESS:
         return None
-    found = ACCESS.match(text)
+    found = header.ACCESS.match(text)
     if not found or found["method"] != "GET" or found["path"] not in POLLED or (found["client"] or "") not in _LOOPBACK:
         return None
     return found["path"], found["status"]
-
-
-TOGETHER_S = 10.0
-"""Ranks that say the same within so long, by the host's clock, say it together."""
-_OPEN = 1024
-"""So many sayings are remembered at a time."""
-_LONGEST = 4096
-"""Characters of a text that is compared; longer ones are shown for each rank."""
-
-
-@dataclass
-class RankFold:
-    """Tells which lines repeat what another rank has just said, word for word; eight ranks then take one line.
-
-    The lines themselves are kept: who reads a rank's own log sees them all.
-    """
-
-    _said: dict[tuple[str, Level, Kind, str], _Saying] = field(default_factory=dict)
-
-    def feed(self, record: LogRecord, number: int) -> int | None:
-        """Return the number of the record that this one repeats; None: it says something itself.
-
-        Args:
-            record: what was logged next.
-            number: what to call it by.
-        """
-        if record.rank is None or len(record.text) > _LONGEST:
-            return None
-        key, by = (record.unit, record.level, record.kind, record.text), (record.process, record.pid)
-        saying = self._said.get(key)
-        if saying is not None and by not in saying.by and abs(record.at - saying.at) <= TOGETHER_S:
-            saying.by.add(by)
-            return saying.number
-        self._said.pop(key, None)
-        self._said[key] = _Saying(number, record.at, {by})
-        if len(self._said) > _OPEN:
-            del self._said[next(iter(self._said))]
-        return None
-
-
-@dataclass
-class _Saying:
-    """What a rank said, and who has said it since."""
-
-    number: int
-    at: float
-    by: set[tuple[str | None, int | None]]

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 import re
-import signal
-import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from types import FrameType
 
-SLICE_CPU_S = 0.25
-"""Processor time that one slice of a search may take. A usual slice takes 1 ms; an expression that backtracks for ever
-would stop the screen for good."""
-
-LINE_CPU_S = 0.05
-"""The same for one line that is drawn."""
-
-
-class TooSlow(Exception):
-    """An expression takes ever longer; it was stopped."""
+from specconsole.logs.effort import Effort, TooSlow, effort_of
 
 
 @dataclass(frozen=True)
@@ -34,14 +21,25 @@ class Pattern:
     text: str
     regex: bool = False
 
-    @cached_property
+    @property
     def problem(self) -> str:
-        """Why it cannot be searched for, in a word; "" when it can."""
+        """Why it cannot be searched for, in a word; "" when it can, as far as is known: it may prove too slow later."""
+        return self._fault or ("too slow" if self.effort.spent_up else "")
+
+    @cached_property
+    def effort(self) -> Effort:
+        """What it has cost so far; whoever types it again goes on from there."""
+        return effort_of(f"{'/' if self.regex else '='}{self.text}")
+
+    @cached_property
+    def _fault(self) -> str:
         try:
-            found = self.compiled.search("")
+            with self.effort.attempt(len(self.text)):
+                return "matches everything" if self.compiled.search("") else ""
         except (re.error, OverflowError, RecursionError):
             return "invalid"
-        return "matches everything" if found else ""
+        except TooSlow:
+            return ""
 
     @cached_property
     def ignores_case(self) -> bool:
@@ -63,7 +61,7 @@ class Pattern:
         """Where it stands in a line, from left to right, as far as it begins before a character; [] if that takes too long."""
         found: list[tuple[int, int]] = []
         try:
-            with limited(LINE_CPU_S):
+            with self.effort.attempt(len(line)):
                 for match in self.compiled.finditer(line):
                     if match.start() >= stop:
                         break
@@ -76,11 +74,16 @@ class Pattern:
     def first(self, line: str) -> int:
         """The character of a line at which it stands first; 0 if nowhere, or if that takes too long."""
         try:
-            with limited(LINE_CPU_S):
+            with self.effort.attempt(len(line)):
                 match = self.compiled.search(line)
         except TooSlow:
             return 0
         return match.start() if match else 0
+
+    def holds(self, words: str) -> bool:
+        """Whether it stands in a text; raises TooSlow."""
+        with self.effort.attempt(len(words)):
+            return self.compiled.search(words) is not None
 
     def lines(self, blob: bytes) -> list[int]:
         """The places at which those lines of a text begin that hold it.
@@ -89,11 +92,11 @@ class Pattern:
             blob: lines in UTF-8, each with its newline.
 
         Raises:
-            TooSlow: it took longer than a slice may.
+            TooSlow: it took longer than it may, now or before.
         """
         if not self.regex and (self._bytes is not None):
             return _literal(self._bytes, blob.lower() if self.ignores_case else blob)
-        with limited(SLICE_CPU_S):
+        with self.effort.attempt(len(blob)):
             if self._alone:
                 return list(self._line_by_line(blob))
             return list(self._at_once(blob.decode()))
@@ -139,28 +142,3 @@ def _literal(needle: bytes, blob: bytes) -> list[int]:
         end = blob.find(b"\n", at)
         at = blob.find(needle, end)
     return found
-
-
-@contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """Stop what takes more processor time than that, by TooSlow; in the main thread only, which alone gets signals.
-
-    Python's own matcher looks for signals while it works, so even one that would never end is stopped.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    armed = True
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        if armed:
-            raise TooSlow
-
-    before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        armed = False
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)

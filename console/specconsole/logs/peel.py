@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from specconsole.logs import printed
 from specconsole.logs.header import ACCESS, GROUP, GROUPS, LEVELS, VLLM, rank_of, read_bare
-from specconsole.logs.record import Kind, Level
+from specconsole.logs.record import LINE, Kind, Level
 from specconsole.logs.wrapping import is_prefix, unwrap
 from specconsole.remote import outside
 from specconsole.text import strip_escapes
@@ -38,6 +39,7 @@ class _Owner(NamedTuple):
 
 
 _NOBODY = _Owner()
+_TEXTS = ("text", "process", "source")
 _LEVEL = r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL)"
 _PROCESS = r"(?:\((?P<name>[A-Za-z][\w.\-]*) pid=(?P<pid>\d+)\) )?"
 # Nine of ten lines of a healthy log have one of two shapes: prefix or none, then vLLM's header or uvicorn's level.
@@ -46,7 +48,6 @@ _USUAL = re.compile(
 )
 _USUAL_UVICORN = re.compile(rf"{_PROCESS}{_LEVEL}: {{2,}}(?P<text>[^\r]+)")
 _MORE_HEADERS = re.compile(r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d")
-_ESCAPE = re.compile(r"[\x1b\x90\x98\x9b\x9d-\x9f]")
 _BAR = re.compile(
     r"\d{1,3}%(?: Completed)? ?\|"  # tqdm with a known total
     r"|(?:^|[ :])\d[\d.,]*[a-zA-Z]* ?\[\d+:\d\d(?::\d\d)?[,<]"  # with an unknown one
@@ -58,9 +59,11 @@ _RANK = re.compile(r"\[rank(\d+)\]: ?(?!\[)")
 def peel(raw: bytes | str) -> list[Peeled]:
     """Take one line of output apart: no record for an empty line or a lone prefix, several for a glued one."""
     text = raw.decode(errors="replace") if isinstance(raw, bytes) else raw
-    text = (strip_escapes(text) if _ESCAPE.search(text) else text).rstrip()
+    text = strip_escapes(text).rstrip()
     if usual := _peel_usual(text):
         return [usual]
+    if text[:1] in (" ", "~") and (own := printed.read(text)) is not None:
+        return _printed(own)
     if text.startswith("(") and (front := GROUPS.match(text)):
         return _parts(text) if VLLM.search(text, front.end()) else _bare(text, front)
     outer = unwrap(text)
@@ -72,15 +75,33 @@ def peel(raw: bytes | str) -> list[Peeled]:
 
 def _peel_usual(text: str) -> Peeled | None:
     found = _USUAL.fullmatch(text) or _USUAL_UVICORN.fullmatch(text)
-    if not found or _MORE_HEADERS.search(text, found.start("text")):
+    if not found:
         return None
-    name, pid, rest = found["name"], found["pid"], found["text"]
-    rank = rank_of(name) if name else None
-    level = LEVELS[found["level"]]
-    if found.re is _USUAL:
-        return Peeled(rest, level, Kind.LINE, name, rank, int(pid) if pid else None, found["source"], found["stamp"])
-    kind = Kind.ACCESS if ACCESS.match(rest) else Kind.LINE
-    return Peeled(rest, level, kind, name, rank, int(pid) if pid else None, "uvicorn")
+    name, pid, level, *place, rest = found.groups()
+    if "-" in rest and _MORE_HEADERS.search(rest):
+        return None
+    rank, writer = rank_of(name) if name else None, int(pid) if pid else None
+    if place:
+        stamp, source = place
+        return Peeled(rest, LEVELS[level], LINE, name, rank, writer, source, stamp)
+    kind = Kind.ACCESS if ACCESS.match(rest) else LINE
+    return Peeled(rest, LEVELS[level], kind, name, rank, writer, "uvicorn")
+
+
+def _printed(own: printed.Read) -> list[Peeled]:
+    """A record that we wrote; each is a message of its own, so that it needs no stamp to be told from the next one."""
+    if own.who == printed.GAP:
+        return [Peeled(own.text, LEVELS[own.level], Kind.GAP)]
+    if own.who == "systemd":
+        return [Peeled(own.text, LEVELS[own.level], Kind.SYSTEMD, source="systemd", pid=1)]
+    process = None if own.who.startswith("[") else own.who or None
+    rank = rank_of(process) if process else None
+    parts = _bare(own.text)
+    if own.further:
+        return parts
+    if ACCESS.match(own.text):
+        parts = [part._replace(kind=Kind.ACCESS, source="uvicorn") for part in parts]
+    return [part._replace(level=LEVELS[own.level], process=process, rank=rank) for part in parts]
 
 
 def _parts(text: str) -> list[Peeled]:
@@ -128,7 +149,7 @@ def _headed(header: re.Match[str], groups: str, rest: str) -> list[Peeled]:
     text = text.rstrip()
     if not text:
         return after
-    head = Peeled(text, LEVELS[header["level"]], Kind.LINE, *owner, header["source"], header["stamp"])
+    head = Peeled(text, LEVELS[header["level"]], LINE, *owner, header["source"], header["stamp"])
     return [head, *after]
 
 
@@ -171,13 +192,26 @@ def _logged(text: str) -> list[Peeled] | None:
         return None
     if not isinstance(value, dict):
         return None
+    if {"seq", "at", "text", "kind"} <= value.keys():  # `specconsole logs --json`
+        return _own(value)
     if isinstance(value.get("log"), str) and "stream" in value:  # docker's json-file driver
         return peel(value["log"])
-    message = next((value[key] for key in ("message", "msg", "event") if isinstance(value.get(key), str)), None)
+    message = next((value[key] for key in ("message", "msg", "event", "line") if isinstance(value.get(key), str)), None)
     level = LEVELS.get(
         str(next((value[key] for key in ("levelname", "level", "severity") if key in value), "")).upper()
     )
+    if message is not None and level is None and "line" in value:  # a log store's export: the line is as it was printed
+        return peel(message)
     return None if message is None or level is None else _from_json(value, message, level)
+
+
+def _own(value: dict[str, Any]) -> list[Peeled]:
+    """A record that we wrote as JSON; what is not of its kind is not known."""
+    text, process, source = (found if isinstance(found := value.get(key), str) else "" for key in _TEXTS)
+    rank, pid = (found if type(found := value.get(key)) is int else None for key in ("rank", "pid"))
+    level = LEVELS.get(str(value.get("level")).upper(), Level.INFO)
+    kind = Kind.__members__.get(str(value["kind"]).upper(), LINE)
+    return [Peeled(text, level, kind, process or None, rank, pid, source)] if text else []
 
 
 def _from_json(value: dict[str, Any], message: str, level: Level) -> list[Peeled]:
@@ -191,7 +225,7 @@ def _from_json(value: dict[str, Any], message: str, level: Level) -> list[Peeled
         source = f"{value['filename']}:{value['lineno']}"
     if not text:
         return []
-    kind = Kind.ACCESS if ACCESS.match(text) else Kind.LINE
+    kind = Kind.ACCESS if ACCESS.match(text) else LINE
     owner = _Owner(str(process), rank_of(str(process))) if process else _NOBODY
     pid = pid if isinstance(pid, int) else None
     return [

@@ -8,7 +8,9 @@ it stands behind, or by its shape. Names are exact: `eos_token`, `num_batched_to
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 from specconsole.remote import secret
 
@@ -60,7 +62,7 @@ _SHAPES = re.compile(
 )
 _PRIVATE_KEY = re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?=-----END|\Z)", re.DOTALL)
 _TOKEN = re.compile(r"token(?![a-z0-9_])")
-# `in` for each of these takes 2 us a line; one pattern of them all, ignoring case, took 70. They must cover every pattern above.
+# Looked for one by one, since one pattern of them all, ignoring case, takes 35 times as long. They must cover every pattern above.
 _TRIGGERS = (
     "api_key", "api-key", "apikey", "secret", "passw", "passphrase", "private", "authoriz", "bearer", "basic",
     "sig=", "signature=", "key=", "x-amz", "x-goog", "hf_", "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat", "glpat-", "nvapi-",
@@ -74,8 +76,18 @@ def mask(text: str) -> str:
 
     The text is to be free of escape sequences (`text.strip_escapes`), which could stand inside a name or value.
     """
-    if not _may_hold_one(text):
-        return text
+    return mask_all([text])[0]
+
+
+def mask_all(texts: Sequence[str]) -> list[str]:
+    """`mask` each of many texts; what may hold a secret is looked for in all of them at once, a tenth of the cost a line."""
+    masked = list(texts)
+    for i in _suspects(texts):
+        masked[i] = _mask(masked[i])
+    return masked
+
+
+def _mask(text: str) -> str:
     text = _PRIVATE_KEY.sub(rf"\1{MASK}", text)
     text = _LISTED.sub(lambda found: found["key"] + _ITEM.sub(_masked_item, found["values"]), text)
     text = _ASSIGNED.sub(lambda found: found["key"] + _masked(found["value"]), text)
@@ -87,12 +99,22 @@ def mask(text: str) -> str:
     return _SHAPES.sub(MASK, text)
 
 
-def _may_hold_one(text: str) -> bool:
-    low = text.lower()
+def _suspects(texts: Sequence[str]) -> set[int]:
+    """The places of those that may hold a secret."""
+    lows = [text.lower() for text in texts]
+    together = "\n".join(lows)
+    begins = list(accumulate((len(low) + 1 for low in lows), initial=0))
+    found: set[int] = set()
     for trigger in _TRIGGERS:
-        if trigger in low:
-            return True
-    return ("token" in low and _TOKEN.search(low) is not None) or ("://" in low and "@" in low)
+        at = together.find(trigger)
+        while at >= 0:
+            i = bisect_right(begins, at) - 1
+            found.add(i)
+            at = together.find(trigger, begins[i + 1])
+    found.update(bisect_right(begins, one.start()) - 1 for one in _TOKEN.finditer(together))
+    if "://" in together and "@" in together:
+        found.update(i for i, low in enumerate(lows) if "://" in low and "@" in low)
+    return found
 
 
 def _masked_item(found: re.Match[str]) -> str:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
 from specconsole.logs.assemble import Assembler, Message
 from specconsole.logs.attribute import Names
 from specconsole.logs.entry import Entry
 from specconsole.logs.fold import Fold
 from specconsole.logs.peel import Peeled, peel
-from specconsole.logs.record import Kind, LogRecord
-from specconsole.logs.redact import mask
+from specconsole.logs.record import LINE, LogRecord
+from specconsole.logs.redact import mask, mask_all
 from specconsole.text import clean, one_line, short_numbers, strip_escapes
 
 LONGEST = 1 << 20
 """Bytes of a line that journald cut and we join; a writer that never ends its line gives a record for each such piece."""
 _LONG = 300
-_UNCLEAN = re.compile(r"[^\n\t -~]")
 
 
 class Refinery:
@@ -52,7 +49,7 @@ class Refinery:
     def end(self) -> list[LogRecord]:
         """Return all that is left, the folded polls too; the log has ended."""
         records = self.flush()
-        return records + [self._record(*pair) for pair in (self._fold.flush() if self._fold else ())]
+        return records + self._numbered(self._fold.flush() if self._fold else [])
 
     def _joined(self, entry: Entry) -> Entry | None:
         """A line that journald cut at its longest length is put together again; None: the rest is still to come."""
@@ -71,37 +68,33 @@ class Refinery:
         started = self._names.invocation(entry)
         if started != entry.invocation:
             entry = entry._replace(invocation=started)
-        if entry.kind is not Kind.LINE:
+        if entry.kind is not LINE:
             text = entry.message if isinstance(entry.message, str) else entry.message.decode(errors="replace")
             return [(entry, Peeled(text, entry.level, entry.kind, source=entry.source, pid=entry.pid))]
         return [(entry, self._names.complete(entry, line)) for line in peel(_readable(entry.message))]
 
     def _records(self, messages: list[Message]) -> list[LogRecord]:
         if self._fold is None:
-            return [self._record(message, 0) for message in messages]
-        return [self._record(*pair) for message in messages for pair in self._fold.feed(message)]
+            return self._numbered([(message, 0) for message in messages])
+        return self._numbered([pair for message in messages for pair in self._fold.feed(message)])
 
-    def _record(self, message: Message, folded: int) -> LogRecord:
-        entry, line = message.entry, message.first
-        text = mask(message.text)
-        self.next_seq += 1
-        return LogRecord(
-            seq=self.next_seq - 1,
-            at=entry.at,
-            unit=entry.unit,
-            text=clean(text) if _UNCLEAN.search(text) else text,
-            level=message.level,
-            kind=line.kind,
-            process=_word(line.process) if line.process else None,
-            rank=line.rank,
-            pid=line.pid,
-            source=_word(line.source),
-            cursor=message.cursor,
-            invocation=entry.invocation,
-            message_id=entry.message_id,
-            arrived=entry.arrived,
-            folded=folded,
-        )
+    def _numbered(self, shown: list[tuple[Message, int]]) -> list[LogRecord]:
+        """Make records of messages, each with the number of others that it stands for."""
+        first, self.next_seq = self.next_seq, self.next_seq + len(shown)
+        texts = mask_all([message.text for message, _ in shown])
+        return [
+            _record(seq, text, message, folded)
+            for seq, (text, (message, folded)) in enumerate(zip(texts, shown, strict=True), first)
+        ]
+
+
+def _record(seq: int, text: str, message: Message, folded: int) -> LogRecord:
+    entry, line = message.entry, message.first
+    return LogRecord(
+        seq, entry.at, entry.unit, text if text.isascii() and text.isprintable() else clean(text), message.level,
+        line.kind, _word(line.process) if line.process else None, line.rank, line.pid, _word(line.source),
+        message.cursor, entry.invocation, entry.message_id, entry.arrived, folded,
+    )  # fmt: skip
 
 
 def _word(text: str) -> str:

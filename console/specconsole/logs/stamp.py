@@ -24,10 +24,15 @@ _SYSLOG = re.compile(rb"([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d):(\d\d):(\d\d)(?:\.
 _UNIX = re.compile(rb"(\d{9,10}\.\d{6}) \S+ \S+: ")
 _BOOT = re.compile(rb"\[ *(\d{1,9}\.\d{6})\] ")
 _INNER = re.compile(rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?")
+_PRINTED = re.compile(rb"[ ~](\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)() (?=[A-Z])")
 _INSIDE = re.compile(_FULL)
 _JOURNAL = re.compile(rb'"__REALTIME_TIMESTAMP" ?: ?"(\d{10,19})"')
+_OWN = re.compile(rb'\{(?:"schema": ?\d+, ?)?"seq": ?\d+, ?"at": ?(\d{9,10}(?:\.\d{1,9})?)')
 _BAR = re.compile(
     rb"(?P<label>[A-Za-z][^\r\n|:]{0,80}):\s{1,200}\d{1,3}%[^\r\n]{0,400}? \d+/(?P<total>\d+) \[(?:(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d\d)<"
+)
+_DATE = re.compile(
+    rb"\b([A-Z][a-z]{2}) {1,2}(?P<day>\d{1,2}),? (?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?: (?P<half>[AP]M))? \S{1,6} (?P<year>\d{4})\b"
 )
 _ANY_YEAR = re.compile(rb"\b(20\d\d)-\d\d-\d\d[ T]\d\d:")
 _MONTHS = {
@@ -84,7 +89,7 @@ class Stamps:
 
     def _said(self, head: bytes) -> float | None:
         outer = self._outer(head)
-        inner = _INNER.search(head)
+        inner = _PRINTED.match(head) or _INNER.search(head)
         if inner is None:
             if outer is not None:
                 return outer
@@ -108,7 +113,7 @@ class Stamps:
         if (found := _SYSLOG.match(head)) and found[1] in _MONTHS:
             month = b"%02d" % _MONTHS[found[1]]
             return _moment((str(self.year).encode(), month, *found.groups()[1:]))
-        if found := _UNIX.match(head) or _BOOT.match(head):
+        if found := _UNIX.match(head) or _BOOT.match(head) or _OWN.match(head):
             return float(found[1])
         return None
 
@@ -167,10 +172,16 @@ def _moment(parts: tuple[bytes | None, ...], zone: bytes | None = None) -> float
 
 
 def moment(text: str, year: int | None = None) -> float | None:
-    """A moment that stands alone in a text: 07-30 13:41:00, 2026-07-01T19:34:11Z."""
+    """A moment that stands alone in a text: 07-30 13:41:00, 2026-07-01T19:34:11Z, what `date` prints, seconds since the epoch."""
     raw = text.encode(errors="replace")
     if found := _OUTER.search(raw):
         return _moment(found.groups()[1:8], found["zone"])
     if found := re.search(rb"\b(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)", raw):
         return _moment((str(year or YEAR).encode(), *found.groups(), None))
+    if (found := _DATE.search(raw)) and found[1] in _MONTHS:
+        hours = int(found["hour"]) % 12 + 12 * (found["half"] == b"PM") if found["half"] else int(found["hour"])
+        month = b"%02d" % _MONTHS[found[1]]
+        return _moment((found["year"], month, found["day"], b"%d" % hours, found["minute"], found["second"], None))
+    if found := re.fullmatch(rb"\s*(\d{10}(?:\.\d{1,9})?)\s*", raw):
+        return float(found[1])
     return None

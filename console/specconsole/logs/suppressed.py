@@ -15,6 +15,9 @@ _OBJECT = re.compile(r"OBJECT_SYSTEMD_(?:USER_)?UNIT\"?\s?[=:]\s?\"?(?P<unit>[\w
 _WRITER = re.compile(r"systemd-journald?\[|systemd-journald?\"|Suppressed \d+ messages|N_DROPPED")
 
 
+_KERNEL = re.compile(r"systemd-journald?\[\d+\]: Missed (?P<count>\d{1,15}) kernel messages")
+"""The kernel's ring was overwritten before journald had read it."""
+
 _TOLD = re.compile(r"^(?P<count>[\d,]{1,20}) lines? missing here")
 
 
@@ -33,6 +36,8 @@ def suppressed(text: str, line: int = 0) -> Suppressed | None:
     """Read a line; None: it is no such notice."""
     if _WRITER.search(text) is None:
         return None
+    if found := _KERNEL.search(text):
+        return Suppressed(line, int(found["count"]), "kernel")
     said = _WORDS.search(text)
     if said:
         return Suppressed(line, int(said["count"]), said["unit"])

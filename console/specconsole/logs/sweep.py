@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from specconsole.logs.buffer import SLICE_BYTES, SLICE_RECORDS, Filter, LogBuffer
+from specconsole.logs.effort import TooSlow
 from specconsole.logs.ordered import Ordered
-from specconsole.logs.pattern import Pattern, TooSlow
+from specconsole.logs.pattern import Pattern
 
 LINE_BITS = 20
 """A line of a record is one number: the record's, times 2**20, and the line's. Later lines of a longer record count as its last."""

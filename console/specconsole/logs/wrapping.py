@@ -25,7 +25,7 @@ _WRAPPERS = (
         rf"(?P<at>{_RFC3339}) \S+ (?P<ident>[\w.@\-\\/]+)\[(?P<pid>\d+)\]: "
     ),  # journalctl -o short-iso, before the bare stamp
     re.compile(
-        rf"(?P<at>{_RFC3339}) (?:std(?:out|err) [FP] |(?! *(?:TRACE|DEBUG|INFO|WARN|ERROR)\b(?!:)))"
+        rf"(?P<at>{_RFC3339})[ \t](?:std(?:out|err) [FP] |(?! *(?:TRACE|DEBUG|INFO|WARN|ERROR)\b(?!:)))"
     ),  # kubectl --timestamps, CRI
     re.compile(rf"(?P<at>{_LOCAL}) \| (?!(?:TRACE|DEBUG|INFO|WARN|ERROR)\w* *\|)"),  # a stamping pipe, not loguru
     re.compile(rf"(?P<at>{_LOCAL}) \[\w+ *\] \S+ MODEL_LOG - "),  # TorchServe

@@ -8,12 +8,12 @@ the load generator's own lines from the first one on. It is memory: a reboot tak
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
-from specconsole.remote import outside
+from specconsole.remote import outside, transient
 from specconsole.remote.swap_ground import GROUND, Ground
 from specconsole.remote.swap_record import RUN
-from specconsole.remote.swap_unit import call
+from specconsole.remote.swap_unit import Ref, call
 from specconsole.remote.swap_world import World
 
 KIND = "drive"
@@ -23,6 +23,8 @@ FETCHED_S = 15
 END = b'{"event":"end"'
 """How the last line of a run begins."""
 TAIL_BYTES = 1 << 16
+ERROR_LENGTH = 400
+"""Characters that are told of the word with which a run failed."""
 SPENT = ("programs", "run.py", "arguments", "input", "key", "orders")
 """Of no use once the run is over."""
 
@@ -61,6 +63,37 @@ def how_ended(folder: str, ground: Ground = GROUND) -> Optional[str]:
         return str(outside.parse(line).get("why"))
     except ValueError:
         return ""
+
+
+def error_of(folder: str, ground: Ground = GROUND) -> str:
+    """The last word of a run that failed, in one line; "" where it gave none."""
+    line = last_line(folder, ground)
+    try:
+        found = outside.parse(line) if line.startswith(END) else {}
+    except ValueError:
+        return ""
+    return " ".join(str(found.get("error") or "").split())[:ERROR_LENGTH]
+
+
+def in_flight(ask: transient.Call, ground: Ground) -> Optional[Tuple[str, str]]:
+    """The id of the run that goes on, and the key of the unit that it measures, "" where that is not told."""
+    ident = transient.running(KIND, ask)
+    if not ident or how_ended(folder_of(ident), ground) is not None:  # its unit ends a moment after its last line
+        return None
+    try:
+        brief = outside.parse(ground.read(os.path.join(folder_of(ident), "brief")))
+    except (OSError, ValueError):
+        brief = {}
+    return ident, str(brief.get("unit") or "") if isinstance(brief, dict) else ""
+
+
+def bars(plan: Dict[str, Any], ask: transient.Call, ground: Ground) -> str:
+    """Why a plan cannot be carried out while a run measures a unit that it stops; "" where none does."""
+    stops = [Ref.of(unit).key for unit in plan.get("stops") or []]
+    found = in_flight(ask, ground) if stops else None
+    if not found or found[1] not in ("", *stops):
+        return ""
+    return "a benchmark%s runs (%s): end it first, or wait" % (" of " + found[1] if found[1] else "", found[0])
 
 
 def runs() -> List[Dict[str, Any]]:

@@ -1,7 +1,8 @@
 """The runner of an experiment: a transient unit that sequences swaps and runs, each a unit of its own; Python 3.8.
 
-A console has prepared all of it: each arm's unit, what is asked of it, how long a load may take. An arm that fails is
-written down and passed over. Whatever was measured lies on the disk; a reboot ends it, and a console may let it go on.
+A console has prepared all of it: each arm's unit, what is asked of it, how long a load may take. What is asked is one cell or
+several, one after the other of the same start. An arm that fails is written down and passed over, a cell that fails too.
+Whatever was measured lies on the disk; a reboot ends it, and a console may let it go on: with the cells that are left.
 """
 
 from __future__ import annotations
@@ -12,7 +13,17 @@ import subprocess
 from typing import Any, Dict, List, Optional, Tuple
 
 from specconsole.remote import drive_folder, experiment_rule, outside, transient
-from specconsole.remote.experiment_folder import events_of, home_of, plan_of, record_of, settled, stamps_of
+from specconsole.remote.experiment_folder import (
+    events_of,
+    home_of,
+    measured,
+    plan_of,
+    record_of,
+    requests_of,
+    run_of,
+    settled,
+    stamps_of,
+)
 from specconsole.remote.swap_begin import PROPERTIES as SWAP_PROPERTIES
 from specconsole.remote.swap_post import known
 from specconsole.remote.swap_record import PATH, RUN, Record, masked
@@ -26,6 +37,10 @@ HEAT = ("nvidia-smi", "--query-gpu=index,temperature.gpu,power.draw,clocks.sm", 
 
 class ArmFailed(Exception):
     """An arm could not be measured; the text says why."""
+
+
+class CellFailed(Exception):
+    """One combination of what is asked could not be measured; the text says why."""
 
 
 class Cancelled(Exception):
@@ -101,10 +116,11 @@ class Experiment:
         self.write("step", **said, state="begin")
         try:
             how = self.serve(step["arm"], fresh=number > 0)
-            self.write("step", **said, state="swapped", text=how, invocation=self.invocation(step["arm"]))
+            invocation = self.invocation(step["arm"])
+            self.write("step", **said, state="swapped", text=how, invocation=invocation)
             self.soak(float(self.plan.get("soak_s") or 0))
             self.write("step", **said, state="soaked", heat=self.heat())
-            self.measure(number, step)
+            self.cells(number, step, invocation)
             self.write("step", **said, state="done", heat=self.heat())
         except ArmFailed as failure:
             self.write("step", **said, state="failed", why=str(failure))
@@ -213,27 +229,56 @@ class Experiment:
         status, out, _ = self.world.call(HEAT, 20.0, None)
         return [[_number(word) for word in line.split(",")] for line in out.splitlines()] if status == 0 else []
 
-    def measure(self, number: int, step: Dict[str, Any]) -> None:
-        """Run the benchmark of a step, and keep its lines on the disk."""
-        ident = "%s-r%d-%d" % (self.ident, number, self.tries)
-        requests = self.world.read(os.path.join(home_of(self.ident), "requests"))
+    def cells(self, number: int, step: Dict[str, Any], invocation: str) -> None:
+        """Measure what is left of a step, all of one start; raises ArmFailed where that start ends, or no cell is measured."""
+        over, why = measured(self.found), ""
+        left = [cell for cell in range(len(step["runs"])) if (number, cell) not in over]
+        for cell in left:
+            if self.cancelled():
+                raise Cancelled
+            said = {"number": number, "arm": step["arm"], "cell": cell, "text": self.plan["cells"][cell]}
+            said["invocation"] = invocation
+            self.write("cell", **said, state="begin")
+            try:
+                self.measure(number, cell, step)
+                self.same(step["arm"], invocation)
+                self.write("cell", **said, state="done")
+            except (CellFailed, ArmFailed) as failure:
+                why = str(failure)
+                self.write("cell", **said, state="failed", why=why)
+                self.same(step["arm"], invocation)  # what is left belongs to this start, or to none
+        over = measured(self.found)
+        if not any((number, cell) in over for cell in range(len(step["runs"]))):
+            raise ArmFailed(why)
+
+    def same(self, arm: str, invocation: str) -> None:
+        """See that an arm's unit still runs as it was started; raises ArmFailed."""
+        if self.invocation(arm) != invocation:
+            raise ArmFailed("%s was stopped or started anew while it was measured" % self.plan["arms"][arm])
+
+    def measure(self, number: int, cell: int, step: Dict[str, Any]) -> None:
+        """Run the benchmark of one cell, and keep its lines on the disk; raises CellFailed."""
+        ident = run_of(self.ident, number, cell, self.tries)
+        requests = self.world.read(os.path.join(home_of(self.ident), requests_of(cell)))
+        turn = experiment_rule.turn_of(self.ident, self.tries, cell)
         files = {
             "key": json.dumps({"key": self.key}).encode() + b"\n",
             "about": b"{}",
             "input": requests + b'{"go":true}\n',
-            "arguments": json.dumps(dict(step["run"], run=experiment_rule.turn_of(self.ident, self.tries))).encode(),
+            "arguments": json.dumps(dict(step["runs"][cell], run=turn)).encode(),
             "brief": json.dumps({"of": self.ident}).encode(),
         }
         self.begin("drive", ident, files, ("TimeoutStopSec=60",))
-        why = self.driven(ident, number, step["arm"])
+        why = self.driven(ident, number, cell, step)
         self.closed("drive", ident)
-        self.fetch(ident, number)
+        error = drive_folder.error_of(drive_folder.folder_of(ident), self.world)
+        self.fetch(ident, number, cell)
         if why == "cancelled" and self.cancelled():
             raise Cancelled
         if why != "finished":
-            raise ArmFailed("the run ended as %s" % why)
+            raise CellFailed("the run ended as %s%s" % (why, ": " + error if error else ""))
 
-    def driven(self, ident: str, number: int, arm: str) -> str:
+    def driven(self, ident: str, number: int, cell: int, step: Dict[str, Any]) -> str:
         """Wait for the end of a run; the word with which it ended."""
         folder, asked, ordered = drive_folder.folder_of(ident), self.world.monotonic(), False
         while True:
@@ -247,17 +292,17 @@ class Experiment:
                 asked = self.world.monotonic()
                 gone = transient.running("drive", self.world.call) != ident
                 if gone and drive_folder.how_ended(folder, self.world) is None:
-                    raise ArmFailed("the load generator ended without a word")
-            self.now("measuring", arm=arm, number=number, run=ident)
+                    raise CellFailed("the load generator ended without a word")
+            self.now("measuring", arm=step["arm"], detail=self.plan["cells"][cell], number=number, run=ident)
             self.world.sleep(TICK_S)
 
-    def fetch(self, ident: str, number: int) -> None:
+    def fetch(self, ident: str, number: int, cell: int) -> None:
         """Keep the lines of a run on the disk, and take its folder away."""
         source = os.path.join(drive_folder.folder_of(ident), "stamps")
         try:
-            self.world.copy(source, stamps_of(self.ident, number))
+            self.world.copy(source, stamps_of(self.ident, number, cell))
         except OSError as error:
-            raise ArmFailed("the run could not be kept: %s" % (error.strerror or error)) from error
+            raise CellFailed("the run could not be kept: %s" % (error.strerror or error)) from error
         drive_folder.remove(ident, self.world)
 
     # -- end --
@@ -266,12 +311,12 @@ class Experiment:
         """The arm that serves in the end, and why."""
         if self.plan.get("end") != "winner" or outcome != "finished":
             return "baseline", "as planned" if outcome == "finished" else outcome
-        starts = []
-        for number, step in enumerate(self.plan["steps"]):
-            start = experiment_rule.start_of(self.content(stamps_of(self.ident, number)).splitlines())
+        cells: List[List[Tuple[str, experiment_rule.Start]]] = [[] for _ in self.plan["steps"][0]["runs"]]
+        for number, cell in sorted(measured(self.found)):
+            start = experiment_rule.start_of(self.content(stamps_of(self.ident, number, cell)).splitlines())
             if start is not None:
-                starts.append((str(step["arm"]), start))
-        return experiment_rule.winner(starts, float(self.plan.get("margin") or 0.02))
+                cells[cell].append((str(self.plan["steps"][number]["arm"]), start))
+        return experiment_rule.winner(cells, float(self.plan.get("margin") or 0.02))
 
 
 def main(arguments: Dict[str, Any]) -> int:

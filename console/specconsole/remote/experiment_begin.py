@@ -1,16 +1,16 @@
 """Begin an experiment, or let one go on that was interrupted; Python 3.8.
 
-Standard input brings {"key": …}, {"plan": …}, a {"request": …} for each and {"go": true}, a line each; a resumed one needs the
-key only, and the plan that lies there. One JSON line says how it went: {"began": id}, or {"refused": why}.
+Standard input brings {"key": …}, {"plan": …}, for each cell {"cell": its number} and a {"request": …} for each, and {"go": true}, a
+line each; a resumed one needs the key only, and the plan that lies there. One JSON line says how it went: {"began": id}, or {"refused": why}.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 from specconsole.remote import outside, transient
-from specconsole.remote.experiment_folder import HOMES, KIND, home_of, plan_of
+from specconsole.remote.experiment_folder import HOMES, KIND, home_of, plan_of, requests_of
 from specconsole.remote.swap_record import RUN
 from specconsole.remote.swap_world import World
 
@@ -59,5 +59,16 @@ def _begun(ident: str, arguments: Dict[str, Any], world: World) -> Dict[str, Any
 def lay(ident: str, lines: List[bytes], world: World) -> None:
     """Keep what the host must know where a reboot does not take it; raises OSError. No key is in it."""
     plan = next(outside.parse(line)["plan"] for line in lines if line.startswith(b'{"plan"'))
-    requests = b"".join(line for line in lines if line.startswith(b'{"request"'))
-    world.lay(home_of(ident), (("plan", json.dumps(plan).encode()), ("requests", requests)))
+    world.lay(home_of(ident), (("plan", json.dumps(plan).encode()), *asked(lines)))
+
+
+def asked(lines: List[bytes]) -> List[Tuple[str, bytes]]:
+    """The requests of each cell, by the name of their file."""
+    cells: Dict[int, List[bytes]] = {}
+    cell = 0
+    for line in lines:
+        if line.startswith(b'{"cell"'):
+            cell = int(outside.parse(line)["cell"])
+        elif line.startswith(b'{"request"'):
+            cells.setdefault(cell, []).append(line)
+    return [(requests_of(cell), b"".join(found)) for cell, found in cells.items()]

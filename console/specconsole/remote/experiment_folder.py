@@ -1,17 +1,19 @@
 """Where an experiment lies on the host, and what is written down of it; Python 3.8.
 
 `/var/lib/specconsole/experiments/ID/` holds `plan` (all that the host must know), `record` (one JSON line an event, forced to
-the disk before the act) and `runs/N`, the load generator's lines of step N: a reboot takes none of it, and the console
-that has fetched it has it taken away. The program and the API key lie in `/run/specconsole/ID/` as long as it runs.
+the disk before the act), `requests-C`, what cell C asks of every arm, and `runs/N-C`, the load generator's lines of cell C of
+step N: a reboot takes none of it, and the console that has fetched it has it taken away. The program and the API key lie in
+`/run/specconsole/ID/` as long as it runs.
 
-Events: begin; step (number, arm, state: begin, swapped, soaked, done, failed, why); note; turn (why: cancelled); choice (arm,
-why); end (outcome: finished, cancelled, failed; why). A resumed experiment goes on in the same record.
+Events: begin; step (number, arm, state: begin, swapped, soaked, done, failed, why); cell (number, arm, cell, text, invocation,
+state: begin, done, failed, why); note; turn (why: cancelled); choice (arm, why); end (outcome: finished, cancelled, failed; why). A
+resumed experiment goes on in the same record.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Set
+from typing import Any, Dict, List, Set, Tuple
 
 from specconsole.remote import outside
 from specconsole.remote.swap_ground import GROUND, Ground
@@ -48,9 +50,28 @@ def events_of(ident: object, ground: Ground = GROUND) -> List[Event]:
         return []
 
 
-def stamps_of(ident: object, number: int) -> str:
-    """The load generator's lines of a step."""
-    return os.path.join(home_of(ident), "runs", str(int(number)))
+def requests_of(cell: int) -> str:
+    """The name of the file with what a cell asks."""
+    return "requests-%d" % cell
+
+
+def stamps_of(ident: object, number: int, cell: int) -> str:
+    """The load generator's lines of a cell of a step."""
+    return os.path.join(home_of(ident), "runs", "%d-%d" % (number, cell))
+
+
+def run_of(ident: str, number: int, cell: int, tries: int) -> str:
+    """The id of a run of the load generator."""
+    return "%s-r%d-%d-%d" % (ident, number, cell, tries)
+
+
+def measured(found: List[Event]) -> Set[Tuple[int, int]]:
+    """The cells that were measured to their end, by step and cell."""
+    return {
+        (int(event["number"]), int(event["cell"]))
+        for event in found
+        if event["event"] == "cell" and event["state"] == "done"
+    }
 
 
 def settled(found: List[Event]) -> Set[int]:

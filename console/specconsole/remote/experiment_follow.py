@@ -18,6 +18,7 @@ from specconsole.remote.experiment_folder import (
     home_of,
     plan_of,
     record_of,
+    run_of,
     settled,
     stamps_of,
 )
@@ -30,7 +31,7 @@ PIECE = 1 << 20
 
 
 def main(arguments: Dict[str, Any]) -> int:
-    """Follow the experiment `id` from its event `first` on; or `list`, `file` (plan, requests, a step's number) or `fetched`."""
+    """Follow the experiment `id` from its event `first` on; or `list`, `file` (plan, record, or N-C: the stamps of a step's cell) or `fetched`."""
     return tell(arguments, World())
 
 
@@ -73,10 +74,11 @@ def brief(ident: str, world: World) -> Dict[str, Any]:
 
 def _path(ident: str, name: str, world: World) -> str:
     """Where a file lies; the stamps of a run that goes on are still in its own folder."""
-    if not name.isdecimal():
+    number, _, cell = name.partition("-")
+    if not (number.isdecimal() and cell.isdecimal()):
         return os.path.join(home_of(ident), os.path.basename(name))
-    kept = stamps_of(ident, int(name))
-    runs = [one for one in world.names(RUN) if one.startswith("%s-r%d-" % (ident, int(name)))]
+    kept, begins = stamps_of(ident, int(number), int(cell)), run_of(ident, int(number), int(cell), 0)[:-1]
+    runs = [one for one in world.names(RUN) if one.startswith(begins)]
     live = max(runs, key=lambda one: int(one.rpartition("-")[2]), default="")
     return os.path.join(RUN, live, "stamps") if live else kept
 

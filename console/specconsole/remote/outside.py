@@ -1,7 +1,8 @@
 """JSON, names and files from outside, read so that no text ends the reader or leads elsewhere; Python 3.8, standard library.
 
 `json.loads` raises RecursionError, which is no ValueError, for a few kilobytes of brackets; what it still takes at 900
-levels ends the next function that walks through the value. Before 3.11 a long row of digits took it minutes.
+levels ends the next function that walks through the value. A long row of digits took it minutes before 3.11, and makes
+it refuse the whole document since.
 """
 
 from __future__ import annotations
@@ -12,24 +13,45 @@ import os
 import re
 import stat
 import sys
-from typing import Any, Dict, List, Union
+from typing import Any, Dict, List, Optional, Union
 
 DEEPEST = 100
 """Lists and objects within each other; what servers, journals and our own files say has fewer than 20."""
 _NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}\Z")
 MOST_DIGITS = 4300
-"""Of a whole number, as later versions of Python have it themselves."""
+"""Of a whole number, as later versions of Python have it themselves; a longer one is no number of anything."""
+_LONG = re.compile("[0-9]{%d}" % (MOST_DIGITS + 1))
+_LONG_BYTES = re.compile(_LONG.pattern.encode())
 
 
 def parse(text: Union[str, bytes]) -> Any:
-    """Read a document. Raises ValueError: it is no JSON, or is nested deeper than `DEEPEST`."""
+    """Read a document; a number of too many digits is None. Raises ValueError: it is no JSON, or deeper than `DEEPEST`."""
     try:
-        value = json.loads(text, **_MORE)
+        try:
+            value = _value(text) if isinstance(text, str) else json.loads(text, **_MORE)
+        except ValueError:
+            if not (_LONG.search(text) if isinstance(text, str) else _LONG_BYTES.search(text)):
+                raise
+            value = json.loads(text, parse_int=_whole)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    if _opened(text) > DEEPEST and is_deep(value):
+    if not _is_flat(value) and _opened(text) > DEEPEST and is_deep(value):
         raise ValueError("nested too deeply")
     return value
+
+
+def _value(text: str) -> Any:
+    """As `json.loads`, which looks for blanks around each line of a log by expressions, as long as it reads it."""
+    if text[:1] == "{" and text[-1:] == "}":
+        value, end = _DECODER.raw_decode(text)
+        if end == len(text):
+            return value
+    return json.loads(text, **_MORE)
+
+
+def _is_flat(value: Any) -> bool:
+    """Whether it is an object of texts alone, as nearly every line of a log is; told sooner than brackets are counted."""
+    return type(value) is dict and _TEXT.issuperset(map(type, value.values()))
 
 
 def name(text: object) -> str:
@@ -77,10 +99,10 @@ def is_deep(value: Any) -> bool:
     return True
 
 
-def _whole(digits: str) -> int:
-    if len(digits) > MOST_DIGITS:
-        raise ValueError("a number of %d digits" % len(digits))
-    return int(digits)
+def _whole(digits: str) -> Optional[int]:
+    return int(digits) if len(digits) <= MOST_DIGITS else None
 
 
+_TEXT = frozenset((str,))
 _MORE: Dict[str, Any] = {} if hasattr(sys, "set_int_max_str_digits") else {"parse_int": _whole}
+_DECODER = json.JSONDecoder(**_MORE)

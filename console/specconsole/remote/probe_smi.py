@@ -67,7 +67,7 @@ _NUMBERS = {
 _NEVER = ("pcie_rx", "pcie_tx", "sm_active", "dram_active")
 _ABSENT = re.compile(r"\[.*\]$|N/A$|ERR!$|Not Supported$|Unknown Error$|$", re.IGNORECASE)
 _LOST = re.compile(
-    r"Unable to de\w+ the device handle for GPU\s*(?P<bus>[0-9a-f]+:[0-9a-f]+:[0-9a-f]+\.[0-9a-f]):\s*(?P<why>.*)",
+    r"Unable to de\w+ the device handle for GPU\s*(?:\d{1,3}:\s*)?(?P<bus>[0-9a-f]+:[0-9a-f]+:[0-9a-f]+\.[0-9a-f]):\s*(?P<why>.*)",
     re.IGNORECASE,
 )
 _UNKNOWN_FIELD = re.compile(r'Field "([^"]+)" is not a valid field')

@@ -44,7 +44,7 @@ def perform(run: Run, steps: Dict[str, Callable[[Run], None]] = STEPS) -> str:
     _hold(run, "commit")
     if run.plan["action"] != "stop":
         _serves_again(run)
-    return _end(run, "committed", _committed(run))
+    return _end(run, "committed", _committed(run), _unproven(run))
 
 
 def _step(run: Run, name: str, steps: Dict[str, Callable[[Run], None]]) -> None:
@@ -117,7 +117,8 @@ def _roll_back(run: Run, first: StepFailed, steps: Dict[str, Callable[[Run], Non
     except StepFailed as failure:
         why = "%s; and the way back failed: %s" % (first, failure)
         return _end(run, "failed", why, [*first.advice, *failure.advice, *_ways_out(run)])
-    return _end(run, "rolled_back", str(first), first.advice)
+    doubt = run.story.unproven
+    return _end(run, "rolled_back", "%s; and back there %s" % (first, doubt) if doubt else str(first), first.advice)
 
 
 def _serves_again(run: Run) -> None:
@@ -130,7 +131,20 @@ def _serves_again(run: Run) -> None:
 
 def _committed(run: Run) -> str:
     target = Ref.of(run.target).key
-    return "%s is stopped" % target if run.plan["action"] == "stop" else "%s serves" % target
+    if run.plan["action"] == "stop":
+        return "%s is stopped" % target
+    why = run.story.unproven
+    return "%s answers, but %s" % (target, why) if why else "%s serves" % target
+
+
+def _unproven(run: Run) -> List[str]:
+    """How a person comes to the proof that is missing."""
+    if not run.story.unproven or run.plan["action"] == "stop":
+        return []
+    return [
+        "give the console the key that the server asks for: [api_key] in the profile, docs/profiles.md; then measure it:",
+        "specconsole bench HOST --unit %s" % run.target["name"],
+    ]
 
 
 def _end(run: Run, outcome: str, why: str, advice: Sequence[str] = ()) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, Dict
 
-from specconsole.remote import outside, transient
+from specconsole.remote import drive_folder, outside, transient
 from specconsole.remote.swap_record import RUN
 from specconsole.remote.swap_world import World
 
@@ -39,6 +39,9 @@ def _begun(ident: str, plan: Dict[str, Any], world: World) -> Dict[str, Any]:
     experiment = transient.running("experiment", world.call)
     if experiment:
         why = "an experiment runs (%s), and swaps by itself: cancel it first" % experiment
+        return {"refused": why, "running": None}
+    why = drive_folder.bars(plan, world.call, world)
+    if why:
         return {"refused": why, "running": None}
     try:
         folder = transient.lay(ident, {"plan": json.dumps(plan).encode(), "key": key.encode()}, world)

@@ -8,12 +8,14 @@ needs the memory) but not for a start, which may take an hour.
 from __future__ import annotations
 
 import os
+import shlex
 from typing import Any, Dict, List
 
 from specconsole.remote import outside, swap_rule
+from specconsole.remote.secret import mask
 from specconsole.remote.swap_ground import Ground
 from specconsole.remote.swap_record import PATH, RUN, Event, Record, Story, fold, read
-from specconsole.remote.swap_run import command
+from specconsole.remote.swap_run import HOOK_S, command
 from specconsole.remote.swap_unit import Ref, SystemctlFailed, Systemd
 from specconsole.remote.swap_world import World
 
@@ -75,6 +77,14 @@ def carry_out(will: swap_rule.Will, story: Story, record: Record, systemd: Syste
     except SystemctlFailed as error:
         outcome, why = "failed", "%s; and then: %s" % (why, error)
         advice = [command("start", back_to)] if will.start else []
+    command_after = [str(word) for word in (story.plan.get("hooks") or {}).get("after") or []]
+    if swap_rule.owes_after(story, outcome):
+        status, out, err = systemd.run(command_after, HOOK_S, None)
+        said = (err or out).strip().splitlines()[-1:]
+        why += "; %s (after) %s" % (command_after[0], "was run" if not status else "ended with status %d" % status)
+        why += ": " + mask(said[0][:200]) if said and status else ""
+    elif outcome == "handed_over" and command_after:
+        advice.append("once it serves: " + " ".join(map(shlex.quote, command_after)))
     record.write("end", outcome=outcome, why=why, advice=advice)
     world.say("%s: %s" % (outcome, why))
 

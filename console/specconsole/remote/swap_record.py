@@ -144,6 +144,13 @@ class Story:
         """The step that it is in, or was in last."""
         return self.steps[-1] if self.steps else None
 
+    @property
+    def unproven(self) -> str:
+        """Why it is not proven that the unit that serves in the end generates; "" where it is, or where none was asked."""
+        proofs = [step for step in self.steps if step.name == "prove" and step.back == self.back]
+        notes = proofs[-1].notes if proofs else ()
+        return next((str(note.get("text", "")) for note in notes if note.get("proven") is False), "")
+
     def begun(self, name: str, back: bool = False) -> bool:
         """Whether a step was begun."""
         return any(step.name == name and step.back == back and step.state != "skipped" for step in self.steps)

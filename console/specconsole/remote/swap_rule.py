@@ -88,6 +88,21 @@ def after_death(story: Story, shutting_down: bool = False) -> Will:
     return Will("handed_over", died, stop=story.begun("start") and not same, start=True)
 
 
+def owes_after(story: Story, outcome: str) -> bool:
+    """Whether the plan's command for a unit that serves is still to be run when the runner is dead.
+
+    It is where a unit was proven to serve, and where nothing was changed although the command before the drain may have
+    been run: a load balancer would keep the unit out for ever. A unit that nobody has watched is never put back.
+    """
+    hooks = story.plan.get("hooks") or {}
+    told = any(note.get("hook") == "after" for step in story.steps for note in step.notes)
+    if not hooks.get("after") or told or (story.plan.get("action") == "stop" and outcome != "unchanged"):
+        return False
+    if outcome == "unchanged":
+        return bool(hooks.get("before")) and story.begun("drain")
+    return outcome in ("committed", "rolled_back")
+
+
 def interrupted(story: Story, boot: str, runs: bool) -> bool:
     """Whether a story without an end has nobody who goes on with it: another boot, or no runner."""
     return story.outcome is None and bool(story.id) and (story.boot != boot or not runs)

@@ -222,7 +222,7 @@ class Run:
         said = ": " + lines[-1][:200] if lines else ""
         if status != 0:
             raise StepFailed("the command %s (%s) ended with status %d%s" % (argv[0], name, status, said))
-        self.note("%s (%s) was run%s" % (argv[0], name, said))
+        self.note("%s (%s) was run%s" % (argv[0], name, said), hook=name)
 
     # -- processes --
 

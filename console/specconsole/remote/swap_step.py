@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, FrozenSet, List, Optional
 
-from specconsole.remote import swap_judge
+from specconsole.remote import drive_folder, swap_judge
 from specconsole.remote.swap_judge import GIB, MIB, many, size
 from specconsole.remote.swap_record import floors
 from specconsole.remote.swap_run import Before, Foreign, Run, Stale, StepFailed, command
@@ -35,6 +35,9 @@ def preflight(run: Run) -> None:
     if run.record.trouble:
         raise StepFailed("the record cannot be written (%s), so nothing is begun" % run.record.trouble)
     states = _as_planned(run)
+    why = drive_folder.bars(run.plan, run.world.call, run.world)
+    if why:
+        raise StepFailed(why)
     target = run.target
     if run.plan["action"] != "stop":
         _startable(run, target, states[Ref.of(target).key])

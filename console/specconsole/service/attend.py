@@ -52,6 +52,11 @@ def observe(attempt: LoadTimeline | None, unit: Unit, at: float) -> LoadTimeline
     return _dated(attempt, _started(state, at))
 
 
+def last(unit: Unit, at: float) -> LoadTimeline:
+    """The start that a unit which does not run had last, before its log is read; state read at `at`, as for `observe`."""
+    return _begin(unit, at)
+
+
 def _begin(unit: Unit, at: float) -> LoadTimeline:
     state = unit.state
     number = (state.restarts or 0) + 1

@@ -43,6 +43,30 @@ def named_running(units: Sequence[Unit], wanted: str, host: str = HERE) -> Unit:
     return unit
 
 
+def failed(units: Sequence[Unit], wanted: str | None, host: str = HERE) -> Unit | None:
+    """The unit that is meant and has failed: the one of that name; without a name, where none runs, the last that failed.
+
+    None: it has not. Raises as `named`.
+    """
+    if wanted:
+        unit = named(units, wanted, host)
+        return unit if gone(unit) else None
+    if any(unit.state.running for unit in units):
+        return None
+    return next(iter(all_failed(units)), None)
+
+
+def all_failed(units: Sequence[Unit]) -> list[Unit]:
+    """The units that have failed, the last one first."""
+    found = [unit for unit in units if gone(unit)]
+    return sorted(found, key=lambda unit: float("inf") if unit.state.since_s is None else unit.state.since_s)
+
+
+def gone(unit: Unit) -> bool:
+    """Whether a unit has failed and stays so; a start that is queued is about to be watched."""
+    return unit.state.active == "failed" and not unit.state.job
+
+
 def running(units: Sequence[Unit], host: str = HERE) -> Unit:
     """The one unit that runs.
 

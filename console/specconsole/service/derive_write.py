@@ -6,6 +6,7 @@ After the writing the command is read back as systemd has it: one that is not th
 from __future__ import annotations
 
 import asyncio
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,7 @@ from specconsole.host.base import Host, Program, why_read_only
 from specconsole.host.errand import told
 from specconsole.logs import redact
 from specconsole.profile import Profile
-from specconsole.service import choose, derived, discover, files, source, systemd
+from specconsole.service import choose, definition, derived, discover, files, source, systemd
 from specconsole.service.derive import Derivation, digest, owner
 from specconsole.service.derived import Mark
 from specconsole.service.systemd import Manager
@@ -123,6 +124,8 @@ class Removal:
     digest: str
     blockers: tuple[str, ...] = ()
     manager: Manager = field(default_factory=Manager)
+    diff: tuple[str, ...] = ()
+    """All of the file, each line with a -; secrets masked."""
 
 
 async def removal(host: Host, name: str, profile: Profile | None = None) -> Removal:
@@ -145,10 +148,12 @@ async def removal(host: Host, name: str, profile: Profile | None = None) -> Remo
     if host.read_only:
         blockers.append(why_read_only(host))
     if unit.state.running:
-        blockers.append(f"{unit.key} is {unit.state.active}: `specconsole stop {host.name} {unit.key}` first")
+        blockers.append(f"{unit.key} is {unit.state.active}: `specconsole stop {host.typed} {unit.key}` first")
     if unit.state.enabled.startswith("enabled"):
         blockers.append(f"{unit.key} is enabled: `systemctl disable {unit.name}` first")
-    return Removal(unit, unit.fragment, mark, digest(text), tuple(blockers), manager)
+    lines = definition.masked(text).splitlines()
+    diff = tuple(difflib.unified_diff(lines, [], unit.fragment, "(none)", lineterm=""))
+    return Removal(unit, unit.fragment, mark, digest(text), tuple(blockers), manager, diff)
 
 
 async def remove(host: Host, plan: Removal) -> Mapping[str, Any]:

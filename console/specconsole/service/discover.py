@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from specconsole.clock import Clock
 from specconsole.errors import CommandFailed, DeadlineExceeded
 from specconsole.host.base import Host, HostFacts
 from specconsole.profile import Profile, UnitProfile
@@ -42,18 +43,26 @@ async def discover(host: Host, profile: Profile | None = None) -> tuple[Unit, ..
     return tuple(finding.unit for finding in await findings(host, profile))
 
 
-async def findings(host: Host, profile: Profile | None = None) -> tuple[Finding, ...]:
-    """As `discover`, with what was read of each unit."""
+async def findings(
+    host: Host, profile: Profile | None = None, names: Sequence[str] | None = None
+) -> tuple[Finding, ...]:
+    """As `discover`, with what was read of each unit; `names` are what `unit_names` has just said of the system's."""
     facts = await host.up()
     system = Manager()
-    names = await unit_names(host, system)
-    managers = [system, *await account.user_managers(host, facts, names)]
-    found = await asyncio.gather(
-        *(_of_manager(host, facts, m, names if m is system else None, profile) for m in managers)
+    listed = await unit_names(host, system) if names is None else names
+    own, others = await asyncio.gather(
+        _of_manager(host, facts, system, listed, profile), _of_users(host, facts, listed, profile)
     )
-    everything = {finding.unit.key: finding for some in found for finding in some}
+    everything = {finding.unit.key: finding for finding in (*own, *others)}
     named = _named([finding.unit for finding in everything.values()], profile)
     return tuple(replace(everything[unit.key], unit=unit) for unit in named)
+
+
+async def _of_users(host: Host, facts: HostFacts, names: Sequence[str], profile: Profile | None) -> list[Finding]:
+    """The units of all user managers that we may ask."""
+    managers = await account.user_managers(host, facts, names)
+    found = await asyncio.gather(*(_of_manager(host, facts, manager, None, profile) for manager in managers))
+    return [finding for some in found for finding in some]
 
 
 async def unit_names(host: Host, manager: Manager) -> list[str]:
@@ -83,17 +92,19 @@ async def _of_manager(
         names = names if names is not None else await unit_names(host, manager)
         asked = [name for name in names if not name.startswith(_OWN)]
         searched = await show(host, manager, [*asked, *sorted(wanted - set(asked))], systemd.SEARCHED)
-        candidates = await _candidates(host, searched, wanted)
-        blocks = await show(host, manager, candidates, (*systemd.STATE, *systemd.FILES))
+        blocks, mentioned = await _candidates(host, manager, searched, wanted)
     except (CommandFailed, DeadlineExceeded):
         if manager.name == "system":
             raise
         return []
-    read = await sources(host, facts, manager, blocks)
-    known = await scripts(host, read)
+    read, booted, heads = await asyncio.gather(
+        sources(host, facts, manager, blocks), booted_at(host, host.clock), files.read(host, mentioned, files.HEAD)
+    )
+    known = await scripts(host, read, heads)
     launches = {name: found for name, source in read.items() if (found := _launch(source, known))}
-    told = await version.versions(host, launches)
-    states = await states_of(host, manager, blocks, await boot_clock(host))
+    told = await version.versions(host, launches, known)
+    mono = None if booted is None else host.clock.monotonic() - booted
+    states = await states_of(host, manager, blocks, mono)
     return [
         Finding(_unit(block, manager, serving, states[name], told.get(name)), manager, source)
         for block in blocks
@@ -113,9 +124,10 @@ async def show(host: Host, manager: Manager, names: Sequence[str], properties: I
     return list(blocks.values())
 
 
-async def boot_clock(host: Host) -> float | None:
-    """Seconds since the host's boot; None where it cannot be read. Raises LinkLost."""
-    return systemd.uptime((await files.read(host, ["/proc/uptime"]))["/proc/uptime"] or "")
+async def booted_at(host: Host, clock: Clock) -> float | None:
+    """The moment of the host's boot by a clock of ours; None where it cannot be read. Raises LinkLost."""
+    mono = systemd.uptime((await files.read(host, ["/proc/uptime"]))["/proc/uptime"] or "")
+    return None if mono is None else clock.monotonic() - mono
 
 
 async def states_of(host: Host, manager: Manager, blocks: Sequence[Block], mono: float | None) -> dict[str, UnitState]:
@@ -130,22 +142,33 @@ async def states_of(host: Host, manager: Manager, blocks: Sequence[Block], mono:
     return {name: replace(state, read=host.clock.monotonic()) for name, state in states.items()}
 
 
-async def _candidates(host: Host, blocks: Sequence[Block], wanted: set[str]) -> list[str]:
-    """Units worth a closer look: vLLM is named in the command, or in a script that it runs."""
+async def _candidates(
+    host: Host, manager: Manager, blocks: Sequence[Block], wanted: set[str]
+) -> tuple[list[Block], set[str]]:
+    """Units worth a closer look, vLLM being named in the command or in a script that it runs; and their scripts that name it.
+
+    Those whose command tells are shown while the scripts are searched: over a slow link an answer is dear.
+    """
     programs = {systemd.last(block, "Id"): _programs(block) for block in blocks}
     named = {
         systemd.last(block, "Id")
         for block in blocks
         if any("vllm" in text.lower() for text in block.get("ExecStart", []))
     }
-    scripts = {path for name, paths in programs.items() if name not in named for path in paths}
+    scripts = {path for paths in programs.values() for path in paths}
     broken = {
         systemd.last(b, "Id"): systemd.last(b, "FragmentPath")
         for b in blocks
         if systemd.last(b, "LoadState") in systemd.BROKEN
     }
-    hits = await files.mentioning(host, "vllm", scripts | set(filter(None, broken.values())))
-    return [name for name, paths in programs.items() if name in named | wanted or hits & {*paths, broken.get(name, "")}]
+    sure = [name for name in programs if name in named | wanted]
+    asked = (*systemd.STATE, *systemd.FILES)
+    hits, shown = await asyncio.gather(
+        files.mentioning(host, "vllm", scripts | set(filter(None, broken.values()))), show(host, manager, sure, asked)
+    )
+    more = [name for name in programs if name not in sure and hits & {*programs[name], broken.get(name, "")}]
+    found = {systemd.last(block, "Id"): block for block in (*shown, *await show(host, manager, more, asked))}
+    return [found[name] for name in programs if name in found], hits & scripts
 
 
 def _programs(block: Block) -> list[str]:
@@ -153,16 +176,18 @@ def _programs(block: Block) -> list[str]:
     paths = []
     for path, text in zip(systemd.shown_path(block), systemd.shown_argv(block), strict=True):
         words = [path, *text.split(" ")[1:]]
-        after_shell = path.rpartition("/")[2] in launch.SHELLS
+        after_shell = path.rpartition("/")[2] in (*launch.SHELLS, "env")
         paths += [
             word for word in words if word.startswith("/") and (word == path or after_shell or word.endswith(".sh"))
         ]
     return [path for path in paths if not path.startswith(("/lib/systemd/", "/usr/lib/systemd/"))]
 
 
-async def scripts(host: Host, read: Mapping[str, Source]) -> dict[str, str | None]:
-    """All files that the commands run or refer to, read until none is missing."""
-    known: dict[str, str | None] = {}
+async def scripts(
+    host: Host, read: Mapping[str, Source], known: Mapping[str, str | None] | None = None
+) -> dict[str, str | None]:
+    """All files that the commands run or refer to, read until none is missing; `known` are read already."""
+    known = dict(known or {})
     for _ in range(ROUNDS):
         wanted = {path for source in read.values() for path in _look(source, known)[1].wanted}
         if not wanted:
@@ -220,7 +245,8 @@ def _profiled(unit: Unit, said: UnitProfile | None) -> Unit:
     if said.port:
         unknown = tuple(what for what in serving.unknown if what != "port")
         serving = replace(serving, endpoint=replace(serving.endpoint, port=said.port, uds=None), unknown=unknown)
-    return replace(unit, serving=serving, label=said.label, stated_role=Role(said.role) if said.role else None)
+    role = Role(said.role) if said.role else None
+    return replace(unit, serving=serving, label=said.label, stated_role=role, derivable=bool(said.speculative))
 
 
 def _expected(unit: Unit, profile: Profile | None) -> Unit:

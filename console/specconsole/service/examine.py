@@ -70,6 +70,8 @@ class Readings:
     """Everything that the doctor judges."""
 
     name: str
+    typed: str
+    """The words of a command that lead there."""
     facts: HostFacts
     link: Link
     read_only_asked: bool
@@ -127,6 +129,7 @@ async def examine(host: Host, profile: Profile | None, clock: Clock) -> Readings
     )
     return Readings(
         name=host.name,
+        typed=host.typed,
         facts=host.facts or facts,
         link=host.link,
         read_only_asked=host.read_only_asked,

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from specconsole.errors import CommandFailed, DeadlineExceeded
 from specconsole.host.base import Host
 
-AT_ONCE = 4
-"""sshd allows ten sessions a connection, and others need some of them."""
+AT_ONCE, AT_ONCE_LEASED = 4, 16
+"""Without a lease each is a session of its own: sshd allows ten a connection, and others need some of them."""
 CAT = ("cat", "--")
 HEAD = ("head", "-c", "262144", "--")
 """For what may be a program of any size."""
@@ -18,7 +18,8 @@ HEAD = ("head", "-c", "262144", "--")
 async def read(host: Host, paths: Iterable[str], program: tuple[str, ...] = CAT) -> dict[str, str | None]:
     """Read files; None: not there, not readable, or not text. Raises LinkLost."""
     wanted = sorted(set(paths))
-    room = asyncio.Semaphore(AT_ONCE)
+    leased = host.facts is not None and host.facts.python is not None
+    room = asyncio.Semaphore(AT_ONCE_LEASED if leased else AT_ONCE)
 
     async def one(path: str) -> str | None:
         async with room:
@@ -41,7 +42,8 @@ async def mentioning(host: Host, text: str, paths: Iterable[str]) -> set[str]:
     if not wanted:
         return set()
     try:
-        done = await host.run(["grep", "-lsIF", "-e", text, "--", *wanted])
+        # Not from a FIFO or a device, which might never answer.
+        done = await host.run(["grep", "-lsIF", "--devices=skip", "-e", text, "--", *wanted])
     except (CommandFailed, DeadlineExceeded):
         return set()
     return set(done.text.splitlines()) & set(wanted)

@@ -1,4 +1,4 @@
-"""Commands and a web address of the operator's that are told of a load's end, on the operator's own machine.
+"""Commands and a web address of the operator's that are told of a load's end or hang, on the operator's own machine.
 
 A hook never hurts: it has a deadline, it cannot end what called it, and what goes wrong with it is one sentence. No shell
 reads a command; the facts go in as variables and as JSON on standard input.
@@ -37,17 +37,19 @@ class Hooks:
     on_ready: tuple[str, ...] = ()
     """A command's words."""
     on_fail: tuple[str, ...] = ()
+    on_stuck: tuple[str, ...] = ()
     webhook: str = ""
     """An http or https address that is posted to."""
 
     def command(self, end: Ended) -> tuple[str, ...]:
         """The command for this end."""
-        return self.on_fail if end.failed else self.on_ready
+        return self.on_stuck if end.stuck else self.on_fail if end.failed else self.on_ready
 
 
-def hooks(on_ready: str | None, on_fail: str | None, webhook: str | None) -> Hooks:
+def hooks(on_ready: str | None, on_fail: str | None, webhook: str | None, on_stuck: str | None = None) -> Hooks:
     """Read what the operator gave; raises UsageError where it cannot work, so that this is not found after 90 minutes."""
-    return Hooks(_words("--on-ready", on_ready), _words("--on-fail", on_fail), _address(webhook))
+    words = _words("--on-ready", on_ready), _words("--on-fail", on_fail), _words("--on-stuck", on_stuck)
+    return Hooks(*words, webhook=_address(webhook))
 
 
 def _words(option: str, given: str | None) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from specconsole.load.case import Case, Known
 from specconsole.load.diagnose import Ending
 from specconsole.load.diagnosis import Diagnosis
 from specconsole.load.phase import Phase
+from specconsole.load.repeat import again
 from specconsole.load.timeline import LoadTimeline, Stage
 from specconsole.load.verdict import Verdict
 from specconsole.logs.record import LogRecord
@@ -31,6 +32,11 @@ class Insight:
     _case: Case | None = None
     _failed: tuple[LoadTimeline, Case, Ending] | None = None
     """The last start that failed: its last lines may come when the next one has begun."""
+
+    def before(self, diagnosis: Diagnosis | None, attempt: int) -> None:
+        """Take in why an attempt failed that was over before anybody looked; None: that is not known."""
+        if diagnosis is not None:
+            self.diagnosis, self.of_attempt = diagnosis, attempt
 
     def units(self, attempt: LoadTimeline | None, unit: Unit, units: Sequence[Unit]) -> None:
         """Take in the unit's state, and which units stand beside it."""
@@ -67,7 +73,8 @@ class Insight:
         """Judge a start at `now`, in seconds since the epoch by the host's clock; None: it was stopped on request."""
         if attempt.stage is not Stage.FAILED:
             self.begun = now if self.begun is None else self.begun
-            return self._of(attempt).verdict(attempt, now, self.known, followed_s=now - self.begun, running=running)
+            said = self._of(attempt).verdict(attempt, now, self.known, followed_s=now - self.begun, running=running)
+            return again(said, attempt.number, self.diagnosis) if attempt.stage is Stage.LOADING else said
         if self.diagnosis is None:
             return None
         return self._of(attempt).verdict(attempt, now, self.known, failure=self.diagnosis)

@@ -128,7 +128,7 @@ def _script(argv: Sequence[str], at: int, files: Files) -> _Script | None:
     word = argv[at]
     if word.rpartition("/")[2] in SHELLS:
         return _after_shell(argv[at + 1 :], files)
-    if word.endswith((".sh", ".bash")) or (at == 0 and _may_be_script(argv)):
+    if word.endswith((".sh", ".bash")) or (_leads(argv[:at]) and _may_be_script(argv[at:])):
         text = files.read(word)
         first = (text or "").partition("\n")[0]
         if text is not None and first.startswith("#!") and first.split()[-1].rpartition("/")[2] in SHELLS:
@@ -138,11 +138,22 @@ def _script(argv: Sequence[str], at: int, files: Files) -> _Script | None:
     return None
 
 
+def _leads(words: Sequence[str]) -> bool:
+    """Whether the next word is the program: nothing stands before it, or env with variables."""
+    rest = words[1:] if words[:1] and words[0].rpartition("/")[2] == "env" else words
+    return all(_ASSIGNED.match(word) for word in rest) if rest is not words else not words
+
+
 def _may_be_script(argv: Sequence[str]) -> bool:
     """A program that is worth a look: it starts nothing that we know, and is none of those that start others."""
     name = argv[0].rpartition("/")[2]
     known = name.startswith("python") or name in (*STARTERS, *container.PROGRAMS)
-    return "/" in argv[0] and not known and not any(_direct(argv, at) for at in range(len(argv)))
+    return (
+        "/" in argv[0]
+        and not _ASSIGNED.match(argv[0])
+        and not known
+        and not any(_direct(argv, at) for at in range(len(argv)))
+    )
 
 
 def _after_shell(words: Sequence[str], files: Files) -> _Script | None:

@@ -42,6 +42,8 @@ class Mend:
     """Why it cannot be written."""
     mended: tuple[Finding, ...] = ()
     """What it mends."""
+    left: tuple[Finding, ...] = ()
+    """What it leaves as it is: what no drop-in mends, and notes, whose own lines are a matter of taste."""
     manager: Manager = field(default_factory=Manager)
 
     @property
@@ -67,7 +69,10 @@ async def plan(host: Host, subject: Subject, findings: Sequence[Finding], manage
     if kept is None:
         blockers.append(f"{path} is there already, and specconsole did not write it, or it was edited since")
     text = marked(merged([kept or "", *(finding.remedy for finding in mended)])) if mended else ""
-    return Mend(subject, path, text, there or "", tuple(blockers), mended, manager)
+    left = tuple(
+        finding for finding in findings if finding not in mended and (finding.remedy or finding.severity != "note")
+    )
+    return Mend(subject, path, text, there or "", tuple(blockers), mended, left, manager)
 
 
 def merged(texts: Iterable[str]) -> str:

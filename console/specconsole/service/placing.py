@@ -6,10 +6,13 @@ the arguments that were wanted. So a place is found by trying, and where none is
 
 from __future__ import annotations
 
+import json
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from specconsole.remote import outside
 from specconsole.service import arguments, launch, option, quoting, unitfile
 from specconsole.service.launch import Files, Launch
 from specconsole.service.quoting import Command
@@ -18,6 +21,10 @@ from specconsole.service.unitfile import Entry, Settings
 
 LONGEST = 120
 """Columns of a line that is still added to; from there the options get a line of their own."""
+ENV = "/usr/bin/env"
+_USED = re.compile(r"\$\{?([A-Za-z_]\w*)")
+_SPLITS = re.compile(r"\bIFS=|\bset\s+-[a-z]*f|nullglob|failglob|\benv\s+-")
+"""What would have a shell split or read its variables in another way than usual."""
 Edit = tuple[int, int, str]
 """Replace what stands from here to there by a text."""
 
@@ -105,6 +112,10 @@ def place(text: str, words: Sequence[str], around: Surroundings) -> str:
         changed = edited(text, edits)
         if _fits(changed, wanted, words, start.launch, around):
             return changed
+    for name in variables(start, around):
+        changed = edited(text, [*_removed(start), _through(start, name, words)])
+        if _fits_through(changed, name, words, start.launch, around):
+            return changed
     raise Unplaced(*_why(start, around, by_hand))
 
 
@@ -175,6 +186,61 @@ def _fits(text: str, wanted: Sequence[str], words: Sequence[str], before: Launch
         return False
     read = Files().read if start.launch.container else around.known().read
     return _speculation(wanted, read) == _speculation(words)
+
+
+# -- through a variable --
+
+
+def variables(start: Start, around: Surroundings) -> list[str]:
+    """The variables that a script uses once, so that nothing else of it reads them; [] where it runs none, or splits words its own way."""
+    command = start.command
+    place = command.spans[0][0] + len(command.prefixes)
+    if set(command.prefixes) & set("@:") or start.entry.value[place : place + 1] != "/":
+        return []
+    asked = Files({}, around.folder)
+    launch.find(around.expanded(command), around.environment, asked, complete=around.complete)
+    script = "\n".join(around.files.get(path) or "" for path in sorted(asked.wanted))
+    if _SPLITS.search(script):
+        return []
+    found = _USED.findall(script)
+    return [name for name in dict.fromkeys(found) if found.count(name) == 1]
+
+
+def _through(start: Start, name: str, words: Sequence[str]) -> Edit:
+    """Give the script's variable its value and the options behind it: systemd puts in whatever its files say then."""
+    place = start.entry.place(start.command.spans[0][0] + len(start.command.prefixes))
+    added = quoting.within(" ".join(map(_compact, words)), '"')
+    return place, place, f'{ENV} "{name}=${{{name}}} {added}" '
+
+
+def _compact(word: str) -> str:
+    """A JSON without blanks: a shell would split it there."""
+    try:
+        return json.dumps(outside.parse(word), ensure_ascii=False, separators=(",", ":")) if word[:1] == "{" else word
+    except ValueError:
+        return word
+
+
+def _fits_through(text: str, name: str, words: Sequence[str], before: Launch, around: Surroundings) -> bool:
+    """The script passes exactly these options on, together and not between another option and its value."""
+    start, wanted = find(unitfile.parse(text), around), tuple(map(_compact, words))
+    if start is None or not start.launch.certain or any(set(word) & set("*?[\\") for word in wanted):
+        return False
+    found = start.launch.arguments
+    taken = sorted(option.taken(found))
+    if not taken or any(UNKNOWN in word for word in found):
+        return False
+    first, end = taken[0], taken[-1] + 1
+    apart = end < len(found) and not found[end].startswith("-")
+    same = replace(_bare(start.launch), environment=_without(start.launch, name)) == replace(
+        _bare(before), environment=_without(before, name)
+    )
+    alone = found[:first] + found[end:] == option.without(before.arguments) and found[first:end] == wanted
+    return same and alone and not apart and _speculation(found, around.known().read) == _speculation(wanted)
+
+
+def _without(found: Launch, name: str) -> dict[str, str]:
+    return {key: value for key, value in found.environment.items() if key != name}
 
 
 def _bare(found: Launch) -> Launch:

@@ -17,7 +17,7 @@ from specconsole.remote.swap_record import PATH
 from specconsole.remote.swap_rule import BACK, FORWARD
 from specconsole.service import choose
 from specconsole.service.unit import Role, Unit
-from specconsole.text import about, bytes_binary, duration
+from specconsole.text import about, bytes_binary
 
 DRAIN_S = 30.0
 UNKNOWN_LOAD_S = 4 * 3600.0
@@ -241,15 +241,43 @@ def reboot(plan: Plan) -> str:
     return f"a reboot would start {' and '.join(enabled)} (enabled){both}; nothing resumes by itself"
 
 
+def _span(seconds: float) -> str:
+    """A span that nobody takes for a time of day: 43 s, 14 min 43 s, 25 min, 1 h 28."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, left = divmod(int(seconds), 60)
+    if minutes >= 60:
+        return about(seconds)
+    return f"{minutes} min {left} s" if left else f"{minutes} min"
+
+
+def _between(low: float, high: float) -> str:
+    one, other = _span(low), _span(high)
+    return one if one == other else f"{one} to {other}"
+
+
 def _loads(times: Sequence[float], unit: Unit) -> str:
+    """How long a load takes, and by what that is known."""
     if not times:
         said = unit.expected_load_s
-        return "no earlier load is known" + (
-            f", the profile expects {about(said[0])} to {about(said[1])}" if said else ""
-        )
-    low, high = duration(min(times)), duration(max(times))
+        return "no earlier load is known" + (f", the profile expects {_between(*said)}" if said else "")
     count = f"{len(times)} earlier load{'s' if len(times) > 1 else ''}"
-    return f"{low} ({count})" if low == high else f"{low} to {high} ({count})"
+    return f"{_between(min(times), max(times))} by {count}"
+
+
+def _unserved(plan: Plan) -> str:
+    """For how long nobody is served: of a start, what is waited for, since nothing serves in its place before either."""
+    times = plan.loads_s
+    if not times:
+        return f"nothing is served until it answers; how long that takes is not known ({_loads(times, plan.target)})"
+    rounded = about(60.0 * round(max(times) / 60)) if max(times) >= 600 else _span(max(times))
+    return f"nothing is served for about {rounded} ({_loads(times, plan.target)})"
+
+
+def _afterwards(plan: Plan) -> str:
+    """What serves in a stopped unit's place."""
+    left = [unit for unit in plan.sides.others if unit.state.running]
+    return f"{_keys(left)} goes on" if left else f"nothing serves in place of {plan.target.key} until a unit is started"
 
 
 def lines(plan: Plan) -> tuple[tuple[str, str], ...]:
@@ -265,12 +293,14 @@ def _lines(plan: Plan) -> list[tuple[str, str]]:
         "verify": "wait until no process is left, the port is closed and GPU memory is at its floor, three readings",
         "clean": "remove the entries of /dev/shm that are proven to be the stopped unit's; list the others",
         "start": f"start {plan.target.key}",
-        "watch": f"wait until it answers: {_loads(plan.loads_s, plan.target)}; gives up after {duration(plan.load_deadline_s)}",
+        "watch": f"wait until it answers: {_unserved(plan)}; gives up after {_span(plan.load_deadline_s)}",
         "prove": _prove(plan),
         "commit": f"write it into {RECORD} on the host, the one file that stays there",
     }
     found = [(step, words[step]) for step in plan.steps if words[step]]
     found += [(name, f"{when} the host runs, as root: {shlex.join(argv)}") for name, when, argv in _commands(plan)]
+    if plan.action == "stop":
+        found.append(("then", _afterwards(plan)))
     found.append(("on failure", _failure(plan)))
     found += [("GPU", _holder(holder)) for holder in plan.holders or ()]
     if plan.holders is None:

@@ -14,7 +14,9 @@ from specconsole.engine.client import EngineClient, NoAnswer, Refused, Rejected
 from specconsole.engine.key import ApiKey
 from specconsole.errors import CommandFailed, DeadlineExceeded
 from specconsole.history.memory import Memory
+from specconsole.host import carried
 from specconsole.host.base import Host, Program, why_read_only
+from specconsole.host.carried import Carried
 from specconsole.host.errand import told
 from specconsole.remote.swap_shm import SHM
 from specconsole.service import account, systemd
@@ -68,7 +70,8 @@ async def plan(
     facts = await host.up()
     chosen = sides(units, target, action, choices.return_to)
     owners = await users(host, units)
-    seen, requests, settings = await asyncio.gather(
+    runs, seen, requests, settings = await asyncio.gather(
+        carried.look(host),
         look(host, [unit_json(unit, owners) for unit in chosen.stops]),
         in_flight(host, chosen.stops, api_key),
         _settings(host, target, owners),
@@ -88,10 +91,30 @@ async def plan(
         back_loads_s=await loads(memory, facts.hostname, back) if back else (),
         holders=None if seen.gpus is None else holders(seen, own),
         orphans=tuple((int(one["pid"]), int(one["start"])) for one in seen.strays if one["unit"] not in own),
-        remarks=remarks(findings, seen, action),
-        blockers=blockers(host, target, settings, seen, action, chosen),
+        remarks=(*remarks(findings, seen, action), *beside(runs.running, chosen)),
+        blockers=(*blockers(host, target, settings, seen, action, chosen), *measured(host, runs.running, chosen)),
         users=owners,
     )
+
+
+def measured(host: Host, run: Carried | None, chosen: Sides) -> tuple[str, ...]:
+    """A benchmark whose requests would be cut off: named, with how to end it."""
+    if run is None or not _touches(run, chosen):
+        return ()
+    what = f"of {run.unit}, {run.total} requests ({run.id})" if run.unit else f"({run.id})"
+    ways = f"key 3 shows it and x ends it, or `specconsole bench {host.typed} --cancel`; what was measured is kept"
+    return (f"a benchmark runs {what}: wait, or end it first: {ways}",)
+
+
+def beside(run: Carried | None, chosen: Sides) -> tuple[str, ...]:
+    """A benchmark of a unit that stays: it is not cut off, and measures a host that is at work."""
+    if run is None or _touches(run, chosen):
+        return ()
+    return (f"a benchmark of {run.unit} runs ({run.id}): a load beside it spoils its figures",)
+
+
+def _touches(run: Carried, chosen: Sides) -> bool:
+    return bool(chosen.stops) and run.unit in ("", *(unit.key for unit in chosen.stops))
 
 
 async def look(host: Host, stops: Sequence[Mapping[str, Any]] = ()) -> Look:
@@ -150,11 +173,12 @@ async def users(host: Host, units: Sequence[Unit]) -> dict[str, tuple[int, int]]
 
 
 async def loads(memory: Memory | None, host: str, unit: Unit) -> tuple[float, ...]:
-    """Seconds from start to ready of earlier loads, newest first."""
+    """Seconds from start to ready of earlier loads, newest first; to answering where nobody tried to generate a token."""
     if memory is None:
         return ()
     found = await memory.loads(host, unit.key, LOADS)
-    return tuple(load.ready - load.started for load in found if load.ready is not None and load.complete)
+    ends = ((load, (load.ready if load.complete else None) or load.answering) for load in found)
+    return tuple(end - load.started for load, end in ends if end is not None)
 
 
 def holders(seen: Look, own: set[str]) -> tuple[Holder, ...]:
@@ -197,7 +221,11 @@ def blockers(host: Host, target: Unit, settings: Block, seen: Look, action: str,
     if not seen.boot:
         found.append("this host did not tell what a swap must know first: it runs none (is there no Python?)")
     load = systemd.last(settings, "LoadState")
-    if action != "stop" and load not in ("loaded", ""):
+    if action != "stop" and target.underived:
+        found.append(
+            f"{target.key} is not derived yet: specconsole derive {host.typed} BASELINE --variant {target.label}"
+        )
+    elif action != "stop" and load not in ("loaded", ""):
         found.append(f"{target.key} cannot be started: its unit is {load}")
     if action in ("start", "swap") and target.state.running:
         found.append(f"{target.key} runs already")

@@ -6,6 +6,7 @@ tell, and where the two disagree (a file that changed since it was loaded, a spe
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,19 +41,18 @@ class Source:
 
 async def sources(host: Host, facts: HostFacts, manager: Manager, blocks: Sequence[Block]) -> dict[str, Source]:
     """Read the commands of units, given their properties `systemd.FILES`. Raises LinkLost."""
-    paths = {path for block in blocks for path in unit_files(block)}
+    # What systemd lists is nearly always what the files ask for: read together, it costs no answer of its own.
+    paths = {path for block in blocks for path in (*unit_files(block), *(listed for listed, _ in _listed(block)))}
     texts = await files.read(host, paths)
     settings = {systemd.last(block, "Id"): _settings(block, texts) for block in blocks}
     users = {found.last("User") for found in settings.values() if found} - {"", ROOT.name}
-    known = await accounts(host, users)
-    drafts = []
-    for block in blocks:
-        name = systemd.last(block, "Id")
-        found = settings[name]
-        account = known.get(found.last("User") if found else "")
-        drafts.append(_Draft(name, block, found, manager, facts, account))
-    env_files = await files.read(host, {path for draft in drafts for path, _ in draft.env_files})
-    return {draft.name: await _source(host, draft, env_files) for draft in drafts}
+    drafts = [
+        _Draft(name, block, settings[name], manager, facts) for block in blocks for name in [systemd.last(block, "Id")]
+    ]
+    asked = {path for draft in drafts for path, _ in draft.env_files}
+    known, more = await asyncio.gather(accounts(host, users), files.read(host, asked - texts.keys()))
+    texts |= more
+    return {draft.name: await _source(host, draft, known, texts) for draft in drafts}
 
 
 @dataclass
@@ -65,7 +65,6 @@ class _Draft:
     """None: the unit's files are not readable."""
     manager: Manager
     facts: HostFacts
-    account: Account | None
 
     def resolve(self, text: str) -> str:
         return quoting.resolve(text, specifiers(self.name, self.manager, self.facts, self.block))
@@ -76,8 +75,7 @@ class _Draft:
         if self.settings:
             values = map(self.resolve, self.settings.all("EnvironmentFile"))
             return [(value.removeprefix("-"), value.startswith("-")) for value in values]
-        listed = (_LISTED.match(value) for value in self.block.get("EnvironmentFiles", []))
-        return [(found[1], found[2] == "yes") for found in listed if found]
+        return _listed(self.block)
 
     @property
     def assigned(self) -> dict[str, str]:
@@ -89,8 +87,9 @@ class _Draft:
             return {}
 
 
-async def _source(host: Host, draft: _Draft, texts: Mapping[str, str | None]) -> Source:
-    account = draft.account or (ROOT if draft.manager.name == "system" else None)
+async def _source(host: Host, draft: _Draft, known: Mapping[str, Account], texts: Mapping[str, str | None]) -> Source:
+    user = draft.settings.last("User") if draft.settings else ""
+    account = known.get(user) or (ROOT if draft.manager.name == "system" else None)
     base = account.environment if account else {"HOME": draft.manager.home, "USER": draft.manager.user}
     read = [environment.parse_file(texts.get(path) or "") for path, _ in draft.env_files]
     env = environment.merged(base, draft.assigned, *read)
@@ -117,6 +116,12 @@ async def _source(host: Host, draft: _Draft, texts: Mapping[str, str | None]) ->
         (account or ROOT).home if folder == "~" else folder or "/",
         output[1] if output else None,
     )
+
+
+def _listed(block: Block) -> list[tuple[str, bool]]:
+    """The environment files that systemd has loaded: path, and whether it may be missing."""
+    listed = (_LISTED.match(value) for value in block.get("EnvironmentFiles", []))
+    return [(found[1], found[2] == "yes") for found in listed if found]
 
 
 def unit_files(block: Block) -> list[str]:

@@ -36,6 +36,7 @@ from specconsole.logs.source import Source
 from specconsole.profile import Profile
 from specconsole.service import watch as service
 from specconsole.service.attend import observe
+from specconsole.service.before import why_failed_before
 from specconsole.service.insight import Insight
 from specconsole.service.unit import Unit
 from specconsole.stream import merged
@@ -49,7 +50,8 @@ READ_ONLY = f"{NOT_TRIED}: read-only"
 SAMPLE_S = 5.0
 """Seconds between two samples of the host: a verdict compares two that are half a minute apart."""
 LAST_WORDS_S = 2.0
-"""For so long a failure is held back: the unit's end is seen before the last lines of its log, which say why."""
+"""For so long, by the viewer's clock, a failure is held back: the unit's end is seen before the last lines of its log,
+which say why and have to come over a real transport, however fast a demo's time passes."""
 
 Seen = tuple[Unit, ...] | list[LogRecord] | EngineSnapshot | Fleet
 
@@ -65,6 +67,8 @@ class Standing:
     """Why the last start that failed did."""
     of_attempt: int | None = None
     """Which attempt that was; with automatic restarts it may be an earlier one."""
+    units: tuple[Unit, ...] = ()
+    """All units of the host as they were last seen then; none: they were not looked at yet."""
 
 
 @dataclass
@@ -85,6 +89,8 @@ class Follower:
     """Requests that the server says it has; None: not known."""
     past: Sequence[Load] = ()
     """Earlier loads of the unit on this host: what is usual here."""
+    around: tuple[Unit, ...] = ()
+    """The units of the host, this one too, as they were seen last; none before the first look at all of them."""
 
     def now(self) -> float:
         """Seconds since the epoch by the host's clock."""
@@ -95,13 +101,13 @@ class Follower:
         for unit in units:
             if unit.key == self.unit.key:
                 self.unit = unit
-                self.attempt = observe(self.attempt, unit, self.now() - self._age(unit))
+                self.attempt = observe(self.attempt, unit, self.read_at(unit))
                 self.insight.units(self.attempt, unit, units)
 
-    def _age(self, unit: Unit) -> float:
-        """Seconds since the unit's state was read: a key command that asks may have taken a minute in between."""
+    def read_at(self, unit: Unit) -> float:
+        """When the unit's state was read, by the host's clock: a key command that asks may have taken a minute since."""
         read = unit.state.read
-        return 0.0 if read is None else max(self.clock.monotonic() - read, 0.0)
+        return self.now() - (0.0 if read is None else max(self.clock.monotonic() - read, 0.0))
 
     def records(self, records: Sequence[LogRecord]) -> None:
         """Take in log records."""
@@ -132,7 +138,7 @@ class Follower:
 
     def judged(self, attempt: LoadTimeline, verdict: Verdict | None) -> Standing:
         """How a start stands, with a verdict that was made before."""
-        return Standing(attempt, verdict, self.insight.diagnosis, self.insight.of_attempt)
+        return Standing(attempt, verdict, self.insight.diagnosis, self.insight.of_attempt, self.around)
 
     def engine(self, seen: EngineSnapshot) -> None:
         """Take in what the server says."""
@@ -168,6 +174,7 @@ class Follower:
     async def prove(self) -> None:
         """Try to generate one token; while the link is down nothing is known, and the next answer tries again."""
         assert self.attempt
+        asked = self.attempt.invocation
         if not self.models:
             self.attempt = replace(self.attempt, note=f"{NOT_TRIED}: the model's name is not known")
             return
@@ -176,6 +183,8 @@ class Follower:
                 proof = await health.prove(client, self.models[0])
         except LinkLost:
             return
+        if (self.attempt.invocation, self.attempt.stage) != (asked, Stage.ANSWERING):
+            return  # it ended or was started anew meanwhile: what has answered then is no proof of what is now
         if proof.ok:
             self.attempt = load.ready(replace(self.attempt, note=""), self.now())
         else:
@@ -198,10 +207,12 @@ async def follow(
     profile: Profile | None = None,
     api_key: ApiKey | None = None,
     past: Sequence[Load] = (),
+    sample_s: float = SAMPLE_S,
 ) -> AsyncGenerator[Standing, None]:
     """Yield how a unit's starts stand, after each change and each sample of the host, for ever.
 
-    `past` are earlier loads of the unit: what is slow is told by what is usual here.
+    `past` are earlier loads of the unit: what is slow is told by what is usual here. `sample_s` are the seconds between
+    two samples.
 
     Raises:
         LinkRefused: the host does not let us in any more.
@@ -210,10 +221,13 @@ async def follow(
     follower = Follower(host, unit, clock, api_key, past=past)
     follower.units((unit,))
     begin = await _begin(host, unit, clock)
+    if follower.attempt is not None:
+        failed = await why_failed_before(host, unit, source_of(unit), clock)
+        follower.insight.before(failed, follower.attempt.number - 1)
     teller = Teller(follower)
     for told in teller.news():
         yield told
-    control = ProbeControl(SAMPLE_S, _wish(unit))
+    control = ProbeControl(sample_s, _wish(unit))
     sources = merged(
         _each(service.watch(host, profile, clock=clock)),
         _each(journal.follow(host, [source_of(unit)], begin=begin, now=clock.now)),
@@ -259,7 +273,7 @@ class Teller:
             self.since = self.since if self.held else now
             self.held = attempt
         if self.held is not None:
-            if now - self.since < LAST_WORDS_S:
+            if now - self.since < LAST_WORDS_S * self.follower.clock.speed:
                 return
             self.told, self.held = self.held, None
             yield self.follower.standing(self.told)
@@ -294,6 +308,7 @@ def _take(follower: Follower, item: Seen) -> None:
     elif isinstance(item, Fleet):
         follower.fleet(item)
     elif isinstance(item, tuple):
+        follower.around = item
         follower.units(item)
     else:
         follower.records(item)

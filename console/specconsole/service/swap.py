@@ -87,7 +87,7 @@ async def begin(host: Host, plan: Plan, api_key: ApiKey | None = None) -> str:
         return plan.id
     running = answer.get("running")
     if running:
-        hint = f"`specconsole swap {host.name} --follow` shows it."
+        hint = f"`specconsole swap {host.typed} --follow` shows it."
         raise SwapRefused(f"A swap runs on {host.name} already ({one_line(running)}).", hint=hint, running=running)
     raise SwapRefused("Nothing was begun.", one_line(str(answer.get("refused"))))
 
@@ -226,6 +226,12 @@ OUTCOMES = {
 """An outcome in words."""
 
 
+def ended(story: Story) -> str:
+    """How it ended in words; that a unit serves is never said without saying that nobody saw it generate."""
+    said = OUTCOMES.get(story.outcome, "?")
+    return f"{said}, NOT PROVEN" if story.unproven and story.outcome in ("committed", "rolled_back") else said
+
+
 def title(story: Story) -> str:
     """What a swap was about: swap to ngram from baseline."""
     plan = story.plan
@@ -242,14 +248,14 @@ def step_line(step: Step) -> str:
     return f"{sign} {back}{step.name}" + (f"  {one_line(step.why)}" if step.why else "")
 
 
-def next_steps(host: str, known: Known) -> Sequence[str]:
-    """What to do about a swap that nobody goes on with: finish it, or return; each a command to type."""
+def next_steps(typed: str, known: Known) -> Sequence[str]:
+    """What to do about a swap that nobody goes on with: finish it, or return; each a command, `typed` what leads to the host."""
     story = known.interrupted
     if story is None:
         return ()
     plan = story.plan
     target, back = (str((plan.get(name) or {}).get("name", "")) for name in ("target", "back_to"))
-    found = [f"specconsole swap {host} {target}"] if plan.get("action") == "swap" else []
+    found = [f"specconsole swap {typed} {target}"] if plan.get("action") == "swap" else []
     if back and back != target:
-        found.append(f"specconsole start {host} {back}")
+        found.append(f"specconsole start {typed} {back}")
     return found

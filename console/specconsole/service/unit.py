@@ -134,12 +134,19 @@ class Unit:
     """vLLM's version, from the installed package or the image's tag, without running anything; None: not known."""
     expected_load_s: tuple[float, float] | None = None
     """From start to ready, page cache cold, as the profile expects; None: it does not say."""
+    derivable: bool = False
+    """The profile says what it would be derived as."""
 
     @property
     def role(self) -> Role:
         """By its command; where that does not tell, by the profile."""
         told = self.serving.role
         return self.stated_role or told if told is Role.UNKNOWN else told
+
+    @property
+    def underived(self) -> bool:
+        """Described by the profile, and not written yet."""
+        return self.derivable and self.state.load == "not-found" and not self.state.running
 
     @property
     def key(self) -> str:

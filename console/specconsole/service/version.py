@@ -22,13 +22,13 @@ _LONG = re.compile(r"'''exec' \"?(/[^\"\n]+?)\"? \"\$0\"")
 """How pip and uv write the first lines where the interpreter's path is too long for a shebang."""
 
 
-async def versions(host: Host, launches: Mapping[str, Launch]) -> dict[str, str]:
-    """The version by unit, where it can be told. Raises LinkLost."""
+async def versions(host: Host, launches: Mapping[str, Launch], known: Mapping[str, str | None]) -> dict[str, str]:
+    """The version by unit, where it can be told; `known` are files that are read already. Raises LinkLost."""
     found = {name: tag for name, launch in launches.items() if (tag := of_image(launch))}
     found |= await _labelled(host, {name: launch for name, launch in launches.items() if name not in found})
     programs = {name: launch.program for name, launch in launches.items() if name not in found and launch.program}
     scripts = {program for program in programs.values() if program.startswith("/") and not _is_python(program)}
-    heads = await files.read(host, scripts, ("head", "-c", "4096", "--"))
+    heads = {**known, **await files.read(host, scripts - known.keys(), ("head", "-c", "4096", "--"))}
     prefixes = {}
     for name, program in programs.items():
         home = launches[name].environment.get("VIRTUAL_ENV", "")

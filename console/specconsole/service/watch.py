@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -10,7 +11,7 @@ from specconsole.errors import CommandFailed, DeadlineExceeded, LinkLost
 from specconsole.host.base import Host
 from specconsole.profile import Profile
 from specconsole.service import systemd
-from specconsole.service.discover import Finding, boot_clock, findings, show, states_of, unit_names
+from specconsole.service.discover import Finding, booted_at, findings, show, states_of, unit_names
 from specconsole.service.systemd import STATE, Block, Manager
 from specconsole.service.unit import Unit, UnitState
 
@@ -63,13 +64,15 @@ def _news(units: Sequence[Unit]) -> list[Unit]:
 
 
 async def _begin(host: Host, clock: Clock, profile: Profile | None) -> _Look:
-    """Discover; what tells of later changes is noted first, so that none falls in between."""
+    """Discover; what tells of later changes is noted first, so that none falls in between.
+
+    What need not wait for another answer is asked at once: over a slow link each answer costs a round trip.
+    """
     system = Manager()
-    reloads = {system.name: await _stamp(host, system)}
-    names = {system.name: sorted(await unit_names(host, system))}
-    look = _Look(host, clock, await findings(host, profile), reloads=reloads, names=names)
-    await look.read_boot_clock()
-    return look
+    stamp, names = await asyncio.gather(_stamp(host, system), unit_names(host, system))
+    found, booted = await asyncio.gather(findings(host, profile, names), booted_at(host, clock))
+    reloads, known = {system.name: stamp}, {system.name: sorted(names)}
+    return _Look(host, clock, found, reloads=reloads, names=known, booted=booted)
 
 
 async def _stamp(host: Host, manager: Manager) -> str:
@@ -117,14 +120,9 @@ class _Look:
             self.list_due = now + LIST_S
             if await self._listed_anew():
                 return False
-            await self.read_boot_clock()
+            self.booted = await booted_at(self.host, self.clock)
         self.took = self.clock.monotonic() - now
         return True
-
-    async def read_boot_clock(self) -> None:
-        """Note where the host's boot clock stands against ours."""
-        mono = await boot_clock(self.host)
-        self.booted = None if mono is None else self.clock.monotonic() - mono
 
     async def _poll(self, manager: Manager) -> bool:
         names = [finding.unit.name for finding in self.found if finding.manager.name == manager.name]

@@ -3,45 +3,37 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
+from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.driver import Driver
+from textual.events import Key, Resize
 from textual.filter import LineFilter, Monochrome, NoColor
 
-from specconsole.clock import Clock
 from specconsole.host.base import Host, LinkKind
-from specconsole.ui import keys, memory, theme
+from specconsole.ui import keys, memory, modes, theme
 from specconsole.ui.arrangement import Arrangement
 from specconsole.ui.ascii import AsciiFilter
 from specconsole.ui.colourless import Colourless
-from specconsole.ui.experimenting import ExperimentApp
 from specconsole.ui.fault import FaultLog
-from specconsole.ui.feeds import Feeds
 from specconsole.ui.gpu_rows import neighbour
 from specconsole.ui.local_time import LocalTime
 from specconsole.ui.log_reading import LogReading
-from specconsole.ui.palette import Commands
-from specconsole.ui.screens.bench import BenchScreen
-from specconsole.ui.screens.compare import CompareScreen
-from specconsole.ui.screens.dashboard import DashboardScreen
-from specconsole.ui.screens.doctor import DoctorScreen
-from specconsole.ui.screens.engine import EngineScreen
-from specconsole.ui.screens.experiment import ExperimentScreen
-from specconsole.ui.screens.gpu import GpuScreen
-from specconsole.ui.screens.history import HistoryScreen
-from specconsole.ui.screens.live import LiveScreen
-from specconsole.ui.screens.load import LoadScreen
-from specconsole.ui.screens.log import LogScreen
-from specconsole.ui.screens.swap import SwapScreen
-from specconsole.ui.terminal import lasting
-from specconsole.ui.widgets.gpus import GpuChosen
-from specconsole.ui.widgets.header import READ_WRITE
-from specconsole.ui.widgets.units import Chosen
+from specconsole.ui.palette import Commands, Palette
+from specconsole.ui.replaying import ReplayApp
+from specconsole.ui.terminal import ANEW, lasting
+
+if TYPE_CHECKING:
+    from specconsole.clock import Clock
+    from specconsole.ui.feeds import Feeds
+    from specconsole.ui.screens.live import LiveScreen
+    from specconsole.ui.widgets.gpus import GpuChosen
+    from specconsole.ui.widgets.units import Chosen
 
 INTERVALS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """The intervals between samples that + and - choose from."""
@@ -50,7 +42,7 @@ DEFAULT_THEME, COLOURLESS_THEME = "dark", "mono"
 _COLOURLESS = Colourless()
 
 
-class SpecConsole(ExperimentApp):
+class SpecConsole(ReplayApp):
     """The console on one host: its screens, themes and commands; the data is `LiveApp`'s."""
 
     TITLE = "specconsole"
@@ -79,15 +71,8 @@ class SpecConsole(ExperimentApp):
     ) -> None:
         super().__init__(host, feeds, clock=clock, faults=FaultLog(state), stamp=LocalTime(zone), interval_s=interval_s)
         reading, self._arrangement = LogReading(), Arrangement.remembered(memory.load(state))
-        self.add_mode("dashboard", lambda: self._bound(DashboardScreen(self.stamp, reading, self._arrangement)))
-        self.add_mode("log", lambda: self._bound(LogScreen(self.stamp, reading)))
-        self.add_mode("bench", lambda: self._bound(BenchScreen()))
-        self.add_mode("compare", lambda: self._bound(CompareScreen(self.stamp)))
-        self.add_mode("history", lambda: self._bound(HistoryScreen(self.stamp, self.own_host)))
-        self.add_mode("load", lambda: self._bound(LoadScreen()))
-        self.add_mode("doctor", lambda: self._bound(DoctorScreen()))
-        self.add_mode("swap", lambda: self._bound(SwapScreen()))
-        self.add_mode("experiment", lambda: self._bound(ExperimentScreen(self.stamp)))
+        for name, make in modes.screens(self.stamp, reading, self._arrangement, lambda: self.own_host).items():
+            self.add_mode(name, partial(self._made, make))
         self._state = state
         self._spelling: list[LineFilter] = [AsciiFilter()] if ascii_only else []
         self._notices: list[str] = []
@@ -105,17 +90,23 @@ class SpecConsole(ExperimentApp):
         for one in found.good:
             self.register_theme(one)
         self.theme_names = tuple(sorted((one.name for one in found.good), key=lambda n: (n != DEFAULT_THEME, n)))
+        self._weak = found.weak
         chosen = wanted or (COLOURLESS_THEME if self.no_color else memory.load(self._state).get("theme", ""))
         if wanted and wanted not in self.available_themes:
             self._notices.append(f"There is no theme {wanted}; there are {', '.join(self.theme_names)}.")
         for name in (chosen, DEFAULT_THEME):
             if name in self.available_themes:
                 self.theme = name
+                self._notices += filter(None, [found.weak.get(name)])
                 break
+
+    def _made(self, make: Callable[[], LiveScreen]) -> LiveScreen:
+        return self._bound(make())
 
     def _bound(self, screen: LiveScreen) -> LiveScreen:
         """A screen, bound to the live data."""
-        return screen.data_bind(*screen.shared(SpecConsole))
+        screen.follow(self)
+        return screen
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """What is done to every line that a widget draws."""
@@ -133,9 +124,12 @@ class SpecConsole(ExperimentApp):
         for notice in self._notices:
             self.tell(notice, "warning")
         self.call_after_refresh(_settle_garbage)
+        self.set_timer(modes.AHEAD_S, lambda: self.run_worker(modes.ahead(), group="ahead"))
 
     def on_gpu_chosen(self, message: GpuChosen) -> None:
         """A GPU was chosen in the GPUs pane, or is to be opened."""
+        from specconsole.ui.screens.gpu import GpuScreen
+
         self.selected_gpu = message.key
         if message.opened and not isinstance(self.screen, GpuScreen):
             self.push_screen(self._bound(GpuScreen()))
@@ -146,6 +140,8 @@ class SpecConsole(ExperimentApp):
 
     def action_engine(self) -> None:
         """Show all of the engine."""
+        from specconsole.ui.screens.engine import EngineScreen
+
         if not isinstance(self.screen, EngineScreen):
             self.push_screen(self._bound(EngineScreen()))
 
@@ -161,7 +157,19 @@ class SpecConsole(ExperimentApp):
         """Nothing that changes a read-only host is offered, and no retry where the link stands."""
         if action == "retry" and (self.link is None or self.link.kind not in (LinkKind.LOST, LinkKind.REFUSED)):
             return False
-        return not keys.hidden(action, self.rights != READ_WRITE) and super().check_action(action, parameters)
+        return not keys.hidden(action, bool(self.withheld)) and super().check_action(action, parameters)
+
+    def on_key(self, event: Key) -> None:
+        """A key that is not offered, since nothing may be changed here, says so where it does nothing else."""
+        meant = self._withheld_by(event.key)
+        if meant is not None and event.key not in self.screen.active_bindings:
+            self.tell(f"{meant.help}: {self.withheld}.", "warning")
+
+    def _withheld_by(self, key: str) -> keys.Command | None:
+        """What a key would do here if the host might be changed."""
+        bound = (one for _, known in self.screen._modal_binding_chain for one in known.key_to_bindings.get(key, ()))
+        hidden = (one for one in bound if keys.hidden(one.action, bool(self.withheld)))
+        return next((keys.BY_ID[one.id] for one in hidden if one.id), None)
 
     def handle_bindings_clash(self, clashed_bindings: set[Binding], node: DOMNode) -> None:  # noqa: ARG002  Textual's
         """Say which commands fight for a key, once."""
@@ -177,6 +185,11 @@ class SpecConsole(ExperimentApp):
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen.about(self.screen))
 
+    def action_command_palette(self) -> None:
+        """Find a command by its name."""
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette(id="--command-palette"))
+
     def action_interrupt(self) -> None:
         """Copy what is selected; where nothing is, leave."""
         if selected := self.screen.get_selected_text():
@@ -184,6 +197,17 @@ class SpecConsole(ExperimentApp):
             self.screen.clear_selection()
         else:
             self.exit()
+
+    def on_resize(self, event: Resize) -> None:
+        """The size that it has already: the terminal had another one meanwhile, or somebody else had the terminal."""
+        if event.size == self.size and self.screen_stack:
+            self.action_redraw()
+
+    def action_redraw(self) -> None:
+        """Paint the whole screen anew."""
+        if self._driver is not None:
+            self._driver.write(ANEW)
+        self.screen.refresh()
 
     def action_retry(self) -> None:
         """Try to reach the host now."""
@@ -195,9 +219,10 @@ class SpecConsole(ExperimentApp):
         self.choose_theme(self.theme_names[(at + 1) % len(self.theme_names)])
 
     def on_unmount(self) -> None:
-        """Keep how the dashboard was left."""
+        """Keep how the dashboard was left, and nothing in memory: a program may have another console after this one."""
         super().on_unmount()
-        if self._arrangement != Arrangement.remembered(memory.load(self._state)):
+        gc.unfreeze()
+        if self._arrangement.kept != Arrangement.remembered(memory.load(self._state)).kept:
             self._keep(self._arrangement.kept)
 
     def _keep(self, values: Mapping[str, str]) -> str:
@@ -209,6 +234,8 @@ class SpecConsole(ExperimentApp):
         self.theme = name
         said = self._keep({"theme": name})
         self.tell(said or "Theme: " + name, "warning" if said else "information")
+        if weak := self._weak.get(name):
+            self.tell(weak, "warning")
 
     def action_rate(self, direction: int) -> None:
         """Sample the host faster or slower."""
@@ -222,3 +249,4 @@ def _settle_garbage() -> None:
     """A full collection takes 30 to 40 ms of the loop; what start-up made stays for good, so it is not looked at again."""
     gc.collect()
     gc.freeze()
+    gc.enable()  # off while the console starts

@@ -20,13 +20,14 @@ class Arrangement:
 
     @classmethod
     def remembered(cls, values: Mapping[str, str]) -> Arrangement:
-        """As it was left, by what was kept."""
-        return cls(values.get("pane", "log"), values.get("zoomed") == "yes")
+        """As it was left, by what was kept: which pane had the whole screen. Where all are shown, it begins in the log."""
+        zoomed = values.get("zoomed") == "yes"
+        return cls(values.get("pane", "log") if zoomed else "log", zoomed)
 
     @property
     def kept(self) -> dict[str, str]:
         """What is to be kept of it."""
-        return {"pane": self.pane, "zoomed": "yes" if self.zoomed else "no"}
+        return {"pane": self.pane if self.zoomed else "log", "zoomed": "yes" if self.zoomed else "no"}
 
     def holds(self, pane: str) -> bool:
         """Whether the user is in this pane, or in the one that stands in its place."""

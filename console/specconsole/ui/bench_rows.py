@@ -91,7 +91,7 @@ def run_rows(run: BenchRun, cells: int) -> list[Row]:
     made = table.table(run)
     rows: list[Row] = [((f" {line}", "muted"),) for head in made.head for line in _wrapped(head, cells - 2)]
     figures = table.rows(run)
-    if run.results:
+    if run.results or run.told is not None:
         rows += [(), *_table(table.times_of(figures), figures, cells)]
         if any(row.acceptance.coverage is not None for row in figures):
             gains = (table.TIMES[0], *table.GAINS)

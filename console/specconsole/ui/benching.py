@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from typing import TYPE_CHECKING
 
 from textual.reactive import var
 
-from specconsole.bench.book import Progress
 from specconsole.engine.health import Health
 from specconsole.errors import SpecConsoleError
-from specconsole.host.base import Link, LinkKind
-from specconsole.service.unit import Unit
-from specconsole.text import one_line
+from specconsole.text import duration, one_line
 from specconsole.ui.feeding import Source, follow
 from specconsole.ui.live import LiveApp
 from specconsole.ui.screens.confirm import ConfirmScreen
 from specconsole.ui.screens.live import LiveScreen
 from specconsole.ui.unit_word import name
+
+if TYPE_CHECKING:
+    from specconsole.bench.book import Progress
+    from specconsole.service.unit import Unit
 
 
 class BenchApp(LiveApp):
@@ -33,8 +35,6 @@ class BenchApp(LiveApp):
 
     _cancel: asyncio.Event | None = None
     """Ends the run that is under way; None: none is."""
-    _asked_for_runs = False
-    """The host was asked, since the console started, whether it carries a run."""
 
     def action_bench(self) -> None:
         """Measure the running unit, or show the run that is under way."""
@@ -81,8 +81,15 @@ class BenchApp(LiveApp):
             self.tell(why, "warning")
             return
         others = (engine.running or 0) + (engine.waiting or 0)
-        if others and not await self.push_screen_wait(_consequence(unit, others)):
-            return
+        if others:
+            seen = self.stamp(engine.at)
+            try:
+                takes = await self.sources.bench_takes(unit)
+            except SpecConsoleError as error:
+                self.tell(one_line(str(error)), "error")
+                return
+            if not await self.push_screen_wait(_consequence(unit, others, seen, *takes)):
+                return
         self.action_show("bench")
         await self._follow_run(lambda cancel: self.sources.bench(unit, cancel))
 
@@ -94,20 +101,15 @@ class BenchApp(LiveApp):
         await follow(source, self.clock, self._faults, lambda said: self.tell(said, "error"))
         self._cancel, self.measuring = None, False  # cancelled only with the app, which has no screen left to tell
 
-    def _take_link(self, link: Link) -> None:
-        super()._take_link(link)
-        if link.kind is LinkKind.UP and not self._asked_for_runs:
-            self._asked_for_runs = True
-            self.run_worker(self._look_for_run(), group="bench-look", exclusive=True)
+    async def _look_for_run(self, *, ended: bool) -> None:
+        """Pick up a run that another console, or this one before it was closed, has left to the host.
 
-    async def _look_for_run(self) -> None:
-        """Pick up a run that another console, or this one before it was closed, has left to the host."""
-        try:
-            found = await self.sources.carried()
-        except SpecConsoleError:
-            self._asked_for_runs = False  # the link broke: the next one looks again
+        One that has `ended` is picked up only on connecting: later on, the console that began it is about to fetch it.
+        """
+        found = await self.sources.carried()
+        if found is None or self._cancel is not None or not (found.running or ended):
             return
-        if found is None or self._cancel is not None:
+        if self.bench is not None and self.bench.run.id == found.id:
             return
         how = "goes on on this host" if found.running else "ended on this host while no console looked"
         self.tell(f"A benchmark {how}; key 3 shows it.")
@@ -123,10 +125,14 @@ class BenchApp(LiveApp):
         self.bench_error = why
 
 
-def _consequence(unit: Unit, others: int) -> ConfirmScreen:
-    requests = "1 request of others is" if others == 1 else f"{others} requests of others are"
+def _consequence(unit: Unit, others: int, seen: str, sends: int, takes_s: tuple[float, float] | None) -> ConfirmScreen:
+    """What a benchmark does to others, and they to it; `seen`: the time of day at which they ran."""
+    requests = "1 request of others was" if others == 1 else f"{others} requests of others were"
+    span = "how long that takes is not known before a first one"
+    if takes_s is not None:
+        span = f"which takes {duration(takes_s[0])} to {duration(takes_s[1])} by earlier runs"
     said = (
-        f"{requests} running on {one_line(name(unit))} now. A benchmark slows them down, and they make its figures worthless"
-        " for a comparison."
+        f"{requests} running on {one_line(name(unit))} at {seen}. A benchmark slows them down, and they make its figures worthless"
+        f" for a comparison. It sends {sends:,} requests and some to warm up; {span}."
     )
     return ConfirmScreen(said, "Measure all the same?")

@@ -10,6 +10,8 @@ from rich.style import Style
 from textual.color import Color
 from textual.filter import LineFilter
 
+from specconsole.ui.contrast import ratio
+
 AREA = 2.0
 """From this contrast with what is around it on, a background means something (a cursor, a thumb): it is reversed."""
 FAINT = 7.0
@@ -47,19 +49,6 @@ def colourless(style: Style, around: tuple[int, int, int]) -> Style:
         link=style.link,
         meta=style.meta or None,
     )
-
-
-def luminance(colour: tuple[int, int, int]) -> float:
-    """The relative luminance of a colour (WCAG 2), 0 to 1."""
-    parts = [value / 255 for value in colour]
-    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def ratio(one: tuple[int, int, int], other: tuple[int, int, int]) -> float:
-    """The contrast of two colours (WCAG 2), 1 to 21."""
-    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
-    return (lighter + 0.05) / (darker + 0.05)
 
 
 def _rgb(colour: RichColour | None) -> tuple[int, int, int] | None:

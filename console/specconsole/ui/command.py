@@ -26,6 +26,7 @@ class Place(Enum):
     LOAD_PANE = "load pane"
     LOAD = "load"
     UNIT = "unit"
+    LINT = "lint"
     GPU = "GPU"
     ENGINE_PAGE = "engine page"
     COMPARE = "compare"
@@ -57,6 +58,7 @@ AROUND: Mapping[Place, tuple[Place, ...]] = {
     Place.LOAD_PANE: (Place.LOAD_PANE, Place.DASHBOARD, Place.MAIN, Place.APP),
     Place.LOAD: (Place.LOAD, Place.SHEET, Place.APP),
     Place.UNIT: (Place.UNIT, Place.SHEET, Place.APP),
+    Place.LINT: (Place.LINT, Place.SHEET, Place.APP),
     Place.GPU: (Place.GPU, Place.SHEET, Place.APP),
     Place.ENGINE_PAGE: (Place.ENGINE_PAGE, Place.SHEET, Place.APP),
     Place.COMPARE: (Place.COMPARE, Place.SHEET, Place.APP),

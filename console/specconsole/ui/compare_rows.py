@@ -43,9 +43,7 @@ def standing_row(compared: Compared | None, at: int, busy: bool, error: str, cel
     if error:
         return cut(((f" ✖ {text.one_line(error)}", "bad"),), cells)
     if compared is None:
-        said = (
-            " reading the history…" if busy else " No run of this host is remembered yet: b on the dashboard measures."
-        )
+        said = " reading runs…" if busy else " No run of this host is remembered yet: b on the dashboard measures."
         return cut(((said, "busy" if busy else "muted"),), cells)
     several = len(compared.found.comparisons)
     if not several:
@@ -59,7 +57,7 @@ def standing_row(compared: Compared | None, at: int, busy: bool, error: str, cel
         (0, _arm("A", found, 0)),
         (0, _arm("B", found, 1)),
         (2, ((_asked(found), "muted"),)),
-        (1, (("reading…", "busy"),) if busy else ()),
+        (0, (("reading runs…", "busy"),) if busy else ()),
     ]
     return fitting(parts, cells, "  ")
 

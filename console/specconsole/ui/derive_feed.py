@@ -9,11 +9,12 @@ from specconsole.errors import CommandFailed, DeadlineExceeded
 from specconsole.host.base import Host
 from specconsole.remote import outside
 from specconsole.service.unit import Role, Unit
+from specconsole.text import one_line
 
 if TYPE_CHECKING:
     from specconsole.profile import Profile
     from specconsole.service.derive import Derivation
-    from specconsole.service.derive_write import Written
+    from specconsole.service.derive_write import Removal, Written
     from specconsole.service.drafter import Offer
 
 USUAL: tuple[tuple[str, Mapping[str, Any]], ...] = (
@@ -42,6 +43,14 @@ class Derives(Protocol):
 
     async def write(self, plan: Derivation) -> Written:
         """Have the host write it."""
+        ...
+
+    async def removal(self, unit: Unit) -> Removal:
+        """What would be taken away."""
+        ...
+
+    async def remove(self, plan: Removal) -> str:
+        """Have the host take it away; returns the drop-ins that stay, "" for none."""
         ...
 
 
@@ -111,6 +120,18 @@ class HostDerives:
         from specconsole.service import derive_write
 
         return await derive_write.write(self._host, plan)
+
+    async def removal(self, unit: Unit) -> Removal:
+        """What would be taken away; the unit is read anew."""
+        from specconsole.service import derive_write
+
+        return await derive_write.removal(self._host, unit.key, self._profile)
+
+    async def remove(self, plan: Removal) -> str:
+        """Have the host take it away; returns the drop-ins that stay, "" for none."""
+        from specconsole.service import derive_write
+
+        return one_line(str((await derive_write.remove(self._host, plan)).get("left") or ""))
 
 
 def baseline_of(units: Sequence[Unit], unit: Unit) -> Unit | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from specconsole.text import clean, one_line
@@ -10,6 +11,7 @@ from specconsole.ui.row import Row
 
 if TYPE_CHECKING:
     from specconsole.service.derive import Derivation
+    from specconsole.service.derive_write import Removal
 
 _INKS = {"BLOCKED": "bad", "REFUSED": "bad", "by hand": "key", "warning": "warn", "note": "muted"}
 _SIGNS = {"+": "good", "-": "bad", "@": "muted"}
@@ -24,11 +26,28 @@ def derive_rows(plan: Derivation, cells: int) -> list[Row]:
         for number, line in enumerate(textwrap.wrap(one_line(said, 600), max(cells - _TOPIC - 2, 10)) or [""]):
             rows.append(((f" {'' if number else topic:<{_TOPIC}} ", ink), (line, "text" if ink == "muted" else ink)))
     rows += [()] if rows and plan.diff else []
-    for line in plan.diff:
-        rows += _diff_rows(clean(line).replace("\t", "    "), cells)
+    rows += diff_rows(plan.diff, cells)
     if plan.unchanged:
         rows.append(((f" {plan.path} says so already: nothing to write", "good"),))
     return rows
+
+
+def removal_rows(plan: Removal, cells: int) -> list[Row]:
+    """What stands in the way, what it was made from, and the file that would go."""
+    said = [("BLOCKED", blocker, "bad") for blocker in plan.blockers]
+    said += [("removes", plan.path, "text")]
+    said += [("note", f"specconsole derived it from {plan.mark.origin} and nobody has edited it since", "muted")]
+    said += [("note", f"its drop-ins stay: {', '.join(plan.unit.drop_ins)}", "muted")] if plan.unit.drop_ins else []
+    rows: list[Row] = []
+    for topic, text, ink in said:
+        for number, line in enumerate(textwrap.wrap(one_line(text, 600), max(cells - _TOPIC - 2, 10))):
+            rows.append(((f" {'' if number else topic:<{_TOPIC}} ", ink), (line, ink)))
+    return [*rows, (), *diff_rows(plan.diff, cells)]
+
+
+def diff_rows(diff: Iterable[str], cells: int) -> list[Row]:
+    """A unified diff, each line whole."""
+    return [row for line in diff for row in _diff_rows(clean(line).replace("\t", "    "), cells)]
 
 
 def _diff_rows(line: str, cells: int) -> list[Row]:

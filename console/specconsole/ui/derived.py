@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from specconsole.engine.snapshot import EngineSnapshot
-from specconsole.host.base import Link
-from specconsole.service.unit import Unit
 from specconsole.ui.freshness import Feed, judge
 from specconsole.ui.unit_word import StateWord, engine_word
 from specconsole.ui.widgets.header import Served
+
+if TYPE_CHECKING:
+    from specconsole.engine.snapshot import EngineSnapshot
+    from specconsole.host.base import Link
+    from specconsole.service.unit import Unit
 
 
 def served(unit: Unit | None, engine: EngineSnapshot | None) -> Served:
@@ -40,6 +43,7 @@ def server(
     answered: bool,
 ) -> tuple[str, StateWord] | None:
     """The running unit's key and how its server is; None when that is not known now."""
-    if unit is None or engine is None or judge(feeds.get("engine", Feed()), link, now).stale:
+    fresh = judge(feeds.get("engine", Feed()), link, now)
+    if unit is None or engine is None or fresh.stale:
         return None
-    return unit.key, engine_word(engine, answered)
+    return unit.key, engine_word(engine, answered, fresh.pace)

@@ -1,22 +1,25 @@
-"""Derived units as a part of the app: chosen, shown as a diff with its findings, written only after a yes."""
+"""Derived units as a part of the app: chosen, shown as a diff with its findings, written or removed only after a yes."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from specconsole.errors import SpecConsoleError
-from specconsole.service.unit import Unit
 from specconsole.ui.derive_feed import baseline_of
-from specconsole.ui.inspecting import InspectApp
+from specconsole.ui.linting import LintApp
 from specconsole.ui.screens.choose import ChooseScreen
-from specconsole.ui.screens.derive import DeriveScreen
 from specconsole.ui.unit_word import name
 
+if TYPE_CHECKING:
+    from specconsole.service.unit import Unit
 
-class DeriveApp(InspectApp):
-    """Makes speculative units from a baseline."""
+
+class DeriveApp(LintApp):
+    """Makes speculative units from a baseline, and takes them away."""
 
     def action_derive(self) -> None:
-        """Derive the selected variant of the profile, or a variant of the selected baseline."""
-        unit = next((unit for unit in self.units if unit.key == self.selected), None)
+        """Derive the variant of the profile that is meant, or a variant of the baseline that is."""
+        unit = self.meant_unit()
         if unit is None:
             self.tell("No unit is selected.", "warning")
             return
@@ -26,14 +29,25 @@ class DeriveApp(InspectApp):
             return
         self.run_worker(self._derive_from(baseline, self.sources.derives.named(unit)), group="derive", exclusive=True)
 
+    def action_underive(self) -> None:
+        """Take away the derived unit that is meant."""
+        unit = self.meant_unit()
+        if unit is None:
+            self.tell("No unit is selected.", "warning")
+        elif unit.underived:
+            self.tell(f"{name(unit)} is not derived yet: there is nothing to take away.", "warning")
+        else:
+            self.run_worker(self._underive(unit), group="derive", exclusive=True)
+
     async def _derive_from(self, baseline: Unit, variant: str | None) -> None:
+        from specconsole.ui.screens.derive import DeriveScreen
+
         try:
             variant = variant or await self._chosen_variant(baseline)
             if variant is None:
                 return
-            self.tell(f"Reading {name(baseline)}…")
-            plan = await self.sources.derives.plan(baseline, variant)
-            self.clear_notifications()
+            async with self.announced(f"Reading {name(baseline)}…"):
+                plan = await self.sources.derives.plan(baseline, variant)
             if not await self.push_screen_wait(DeriveScreen(plan)):
                 return
             done = await self.sources.derives.write(plan)
@@ -44,8 +58,20 @@ class DeriveApp(InspectApp):
         except SpecConsoleError as error:
             self.tell(str(error), "error")
 
+    async def _underive(self, unit: Unit) -> None:
+        from specconsole.ui.screens.derive import RemovalScreen
+
+        try:
+            async with self.announced(f"Reading {name(unit)}…"):
+                plan = await self.sources.derives.removal(unit)
+            if not await self.push_screen_wait(RemovalScreen(plan, self.host_name)):
+                return
+            left = await self.sources.derives.remove(plan)
+            self.tell(f"Removed {plan.path}." + (f" Its drop-ins stay: {left}" if left else ""))
+        except SpecConsoleError as error:
+            self.tell(str(error), "error")
+
     async def _chosen_variant(self, baseline: Unit) -> str | None:
-        self.tell(f"Looking what can be derived from {name(baseline)}…")
-        entries = [(label, f"{label:<10} {said}") for label, said in await self.sources.derives.variants(baseline)]
-        self.clear_notifications()
+        async with self.announced(f"Looking what can be derived from {name(baseline)}…"):
+            entries = [(label, f"{label:<10} {said}") for label, said in await self.sources.derives.variants(baseline)]
         return await self.push_screen_wait(ChooseScreen(f"Derive from {name(baseline)}", entries))

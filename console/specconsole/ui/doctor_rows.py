@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from specconsole.service.doctor import Check, Level
+from specconsole.service.check import Check, Level
 from specconsole.text import one_line
 from specconsole.ui.row import Row
 

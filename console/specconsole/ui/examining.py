@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual.reactive import var
 
 from specconsole.host.base import LinkKind
-from specconsole.service.doctor import Check
 from specconsole.ui.benching import BenchApp
 from specconsole.ui.feeding import Source, follow
+from specconsole.ui.looked import Looked
+
+if TYPE_CHECKING:
+    from specconsole.service.check import Check
 
 
 class ExamineApp(BenchApp):
     """Says what the console can and cannot do on the host."""
 
-    checks: var[tuple[Check, ...]] = var(())
-    """What the doctor found last; () before it has looked."""
-    checked_at: var[float | None] = var(None)
-    """Monotonic seconds at which it had looked."""
-    check_error: var[str] = var("")
-    """Why it could not look, in a sentence; "" when it could."""
-    checking: var[bool] = var(False)
-    """It is looking now."""
+    checked: var[Looked[tuple[Check, ...]]] = var(Looked())
+    """What the doctor found last, and how its present look goes."""
 
     def action_show(self, mode: str) -> None:
         """Show one of the main screens; the doctor's looks at the host as it opens."""
@@ -37,18 +36,17 @@ class ExamineApp(BenchApp):
 
     def examine(self) -> None:
         """Look at the host now, unless that is under way."""
-        if not self.checking:
-            self.checking, self.check_error = True, ""
+        if not self.checked.looking:
+            self.checked = self.checked.begun()
             self.run_worker(self._examine(), group="doctor", exclusive=True)
 
     async def _examine(self) -> None:
         source = Source("doctor", self.sources.doctor, self._take_checks, self._not_checked, again=False)
         await follow(source, self.clock, self._faults, lambda said: self.tell(said, "error"))
-        self.checking = False
+        self.checked = self.checked.over()
 
     def _take_checks(self, checks: tuple[Check, ...]) -> None:
-        self.checks, self.checked_at = checks, self.clock.monotonic()
-        self.checking = False
+        self.checked = self.checked.got(checks, self.clock)
 
     def _not_checked(self, why: str) -> None:
-        self.check_error = why
+        self.checked = self.checked.failed(why)

@@ -147,8 +147,7 @@ class HostExperiments:
 
     async def report(self, ident: str, forget: bool) -> Reported:
         """Fetch it, remember its runs, write its report; `forget`: the host need not keep one that finished."""
-        from specconsole.experiment import carry, fetch, report
-        from specconsole.experiment.kept import numbers
+        from specconsole.experiment import carry, fetch, kept, report
 
         found = await fetch.fetch(self._host, ident, self._memory)
         folder = self._reports / f"{Path(str(found.plan.get('name'))).name}-{ident}" if self._reports else None
@@ -159,7 +158,10 @@ class HostExperiments:
 
         # Statistics over tens of thousands of stamps take a second in which the screen would not move.
         answer, comparisons, trouble = await asyncio.to_thread(judged)
-        runs = await numbers(self._host, found, self._memory) if self._memory else ()
+        runs: tuple[int, ...] = ()
+        if self._memory:
+            await kept.remember(self._host, found, self._memory)
+            runs = await kept.numbers(self._host, found, self._memory)
         finished = found.end is not None and found.end.get("outcome") == "finished"
         if forget and finished and not trouble:
             await carry.forget(self._host, ident)

@@ -13,7 +13,7 @@ from specconsole.ui.said import head_rows, said_rows
 from specconsole.ui.swap_rows import topic_rows
 
 if TYPE_CHECKING:
-    from specconsole.experiment.fetch import StepResult
+    from specconsole.experiment.fetch import CellResult, StepResult
     from specconsole.experiment.outlook import Span
     from specconsole.experiment.prepare import Prepared
     from specconsole.experiment.watch import Figures, Standing
@@ -36,7 +36,7 @@ _ENDS = {"finished": ("✔", "good", "finished"), "cancelled": ("◼", "warn", "
 
 def plan_rows(made: Prepared, now: float, stamp: Stamp, cells: int) -> list[Row]:
     """What stands in the way, how long it takes and when it ends, then what will happen, in order."""
-    from specconsole.experiment.prepare import lines
+    from specconsole.experiment.preview import lines
 
     said = list(lines(made))
     found = made.forecast
@@ -130,35 +130,68 @@ def _answer(standing: Standing, reported: Reported | None, cells: int) -> Iterat
 
 
 @dataclass(frozen=True)
+class _Line:
+    """A step, or one of the several cells of a step."""
+
+    step: StepResult
+    cell: CellResult | None = None
+    """None: the step itself."""
+    name: str = ""
+    figures: Figures | None = None
+    """Of a step that has one cell, and of a cell."""
+
+
+@dataclass(frozen=True)
 class _Column:
     head: str
     rank: int
     """Higher ones go first where the screen is narrow."""
-    cell: Callable[[StepResult, Figures | None], str]
+    cell: Callable[[_Line], str]
 
 
 def _columns(standing: Standing) -> tuple[_Column, ...]:
     return (
-        _Column("arm", 0, lambda step, _: text.one_line(step.arm, 20)),
-        _Column("state", 0, lambda step, figures: _state(standing, step, figures)),
-        _Column("swap+load", 2, lambda step, _: _swap(standing, step)),
-        _Column("run", 3, lambda step, _: _run(standing, step)),
-        _Column("TPOT p50", 0, lambda _, figures: text.milliseconds(figures.tpot_p50_s if figures else None)),
-        _Column("τ", 0, lambda _, figures: text.number(figures.tau if figures else None, 2)),
-        _Column("acc.", 1, lambda _, figures: text.percent(figures.rate if figures else None, 1)),
-        _Column("J/token", 4, lambda _, figures: text.number(figures.joules if figures else None, 2)),
-        _Column("°C before", 6, lambda step, _: _degrees(step, 0)),
-        _Column("after", 5, lambda step, _: _degrees(step, 1)),
+        _Column("arm", 0, lambda line: text.one_line(line.name, 32)),
+        _Column("state", 0, lambda line: _state(standing, line)),
+        _Column("swap+load", 2, lambda line: "" if line.cell else _swap(standing, line.step)),
+        _Column("run", 3, lambda line: _cell_took(standing, line.cell) if line.cell else _run(standing, line.step)),
+        _Column("TPOT p50", 0, lambda line: _figure(line, lambda told: text.milliseconds(told.tpot_p50_s))),
+        _Column("τ", 0, lambda line: _figure(line, lambda told: text.number(told.tau, 2))),
+        _Column("acc.", 1, lambda line: _figure(line, lambda told: text.percent(told.rate, 1))),
+        _Column("J/token", 4, lambda line: _figure(line, lambda told: text.number(told.joules, 2))),
+        _Column("°C before", 6, lambda line: "" if line.cell else _degrees(line.step, 0)),
+        _Column("after", 5, lambda line: "" if line.cell else _degrees(line.step, 1)),
     )
 
 
-def _state(standing: Standing, step: StepResult, figures: Figures | None) -> str:
+def _figure(line: _Line, said: Callable[[Figures], str]) -> str:
+    """A figure; nothing beside a step whose cells have theirs below it."""
+    if line.cell is None and len(line.step.cells) > 1:
+        return ""
+    return text.UNKNOWN if line.figures is None else said(line.figures)
+
+
+def _state(standing: Standing, line: _Line) -> str:
+    step, figures = line.step, line.figures
+    if line.cell is not None:
+        going = step is standing.current and step.state == "soaked" and not standing.interrupted
+        counted = f" {figures.done}/{figures.total}" if figures is not None else ""
+        words = {"begin": f"run{counted}" if going else "cut off", "done": "done", "failed": "passed over"}
+        return words.get(line.cell.state, text.one_line(line.cell.state, 20))
     word = _WORDS.get(step.state, text.one_line(step.state, 20))
-    if step.state == "soaked" and figures is not None:
-        return f"{word} {figures.done}/{figures.total}"
     if step is standing.current and standing.interrupted:
         return f"{word}, cut off"
+    if len(step.cells) > 1 and step.state != "not begun":
+        ended = sum(cell.state == "done" for cell in step.cells)
+        return f"{word}, {ended} of {len(step.cells)}" if step.state != "begin" or ended else word
+    if step.state == "soaked" and figures is not None:
+        return f"{word} {figures.done}/{figures.total}"
     return word
+
+
+def _cell_took(standing: Standing, cell: CellResult) -> str:
+    end = cell.ended if cell.ended is not None or standing.interrupted else standing.now
+    return text.UNKNOWN if cell.began is None or end is None else text.duration(end - cell.began)
 
 
 def _swap(standing: Standing, step: StepResult) -> str:
@@ -183,22 +216,36 @@ def _degrees(step: StepResult, place: int) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def _lines(standing: Standing) -> Iterator[_Line]:
+    """The steps, and below each the cells of it that were begun, where it has several."""
+    names = standing.names
+    for step in standing.steps:
+        if len(step.cells) == 1:
+            yield _Line(step, None, step.arm, standing.figures.get((step.number, 0)))
+            continue
+        yield _Line(step, None, step.arm)
+        for cell in step.cells:
+            if cell.state != "not begun":
+                yield _Line(step, cell, f"  {names[cell.number]}", standing.figures.get((step.number, cell.number)))
+
+
 def _steps(standing: Standing, cells: int) -> Iterator[Row]:
-    columns = list(_columns(standing))
-    steps = standing.steps
-    shown = [[column.cell(step, standing.figures.get(step.number)) for step in steps] for column in columns]
+    columns, lines = list(_columns(standing)), list(_lines(standing))
+    shown = [[column.cell(line) for line in lines] for column in columns]
     widths = [max(len(column.head), *map(len, words)) for column, words in zip(columns, shown, strict=True)]
-    number = len(str(len(steps)))
+    number = len(str(len(standing.steps)))
     while sum(widths) + 2 * len(widths) + number + 3 > cells and any(column.rank for column in columns):
         worst = max(range(len(columns)), key=lambda place: columns[place].rank)
         del columns[worst], shown[worst], widths[worst]
     head = _line([column.head for column in columns], widths)
     yield cut(((f"   {'':>{number}}  {head}", "title"),), cells)
-    for row, step in enumerate(steps):
-        mark, ink = _MARKS.get(step.state, ("▶", "busy"))
+    for row, line in enumerate(lines):
         words = _line([cell[row] for cell in shown], widths)
-        here = "strong" if step is standing.current else "muted" if step.state == "not begun" else "text"
-        yield cut(((f" {mark} ", ink), (f"{row + 1:>{number}}  {words}", here)), cells)
+        state = line.cell.state if line.cell else line.step.state
+        mark, ink = _MARKS.get(state, ("▶", "busy") if line.step is standing.current else ("–", "warn"))
+        here = "strong" if line.step is standing.current else "muted" if state == "not begun" else "text"
+        place = "" if line.cell else f"{line.step.number + 1}"
+        yield cut(((f" {mark} ", ink), (f"{place:>{number}}  {words}", here)), cells)
 
 
 def _line(words: Sequence[str], widths: Sequence[int]) -> str:
@@ -239,13 +286,18 @@ def _eta(standing: Standing, at: float, stamp: Stamp) -> str:
 
 def _failures(standing: Standing, cells: int) -> Iterator[Row]:
     failed = [step for step in standing.steps if step.state == "failed"]
+    parts = [(step, cell) for step in standing.steps for cell in step.cells if cell.state == "failed"]
     refused = (standing.plan.get("about") or {}).get("refused") or {}
-    if not failed and not refused:
+    if not failed and not parts and not refused:
         return
     yield ()
     yield from head_rows("left out", cells)
     for step in failed:
         yield from said_rows("✖ ", "bad", f"step {step.number + 1}, {step.arm}: {step.why}", cells)
+    for step, cell in parts:
+        if len(step.cells) > 1:
+            said = f"step {step.number + 1}, {step.arm}, {standing.names[cell.number]}: {cell.why}"
+            yield from said_rows("✖ ", "bad", said, cells)
     for why in refused.values():
         yield from said_rows("– ", "warn", str(why), cells)
 

@@ -1,19 +1,28 @@
-"""Experiments as a part of the app: planned by one key, confirmed, followed; one on the host is found on connecting."""
+"""Experiments as a part of the app: planned by one key, confirmed, followed; what another console began is found, runs and swaps too."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from textual.reactive import var
 
 from specconsole.errors import SpecConsoleError
-from specconsole.experiment.watch import Standing
 from specconsole.host.base import Link, LinkKind
-from specconsole.host.lying import Lying
-from specconsole.ui.experiment_feed import Reported
 from specconsole.ui.feeding import Source, follow
 from specconsole.ui.remembering import RememberApp
 from specconsole.ui.screens.choose import ChooseScreen
 from specconsole.ui.screens.confirm import ConfirmScreen
-from specconsole.ui.screens.experiment import ExperimentPlanScreen
+
+if TYPE_CHECKING:
+    from specconsole.engine.snapshot import EngineSnapshot
+    from specconsole.experiment.watch import Standing
+    from specconsole.host.lying import Lying
+    from specconsole.service.unit import Unit
+    from specconsole.ui.experiment_feed import Reported
+
+
+LOOK_S = 60.0
+"""Requests that come where none ran may be a benchmark's; so often, in seconds of the viewer, they are a reason to look."""
 
 
 class ExperimentApp(RememberApp):
@@ -32,8 +41,10 @@ class ExperimentApp(RememberApp):
     reported: var[Reported | None] = var(None, bindings=True)
     """What came out of it."""
 
-    _asked_for_experiments = False
-    """The host was asked, since the console started, what of them lies there."""
+    _up = False
+    """The link was up when it was told of last."""
+    _looked_at = float("-inf")
+    """Monotonic seconds at which it was looked for what others began."""
 
     def action_experiment(self) -> None:
         """Choose a plan and see what it takes, or show the experiment that runs."""
@@ -70,6 +81,8 @@ class ExperimentApp(RememberApp):
         return there.get(action, True) and super().check_action(action, parameters)
 
     async def _ask_experiment(self) -> None:
+        from specconsole.ui.screens.experiment import ExperimentPlanScreen
+
         feed = self.sources.experiments
         try:
             plans = feed.plans()
@@ -80,9 +93,8 @@ class ExperimentApp(RememberApp):
             name = await self.push_screen_wait(ChooseScreen("Experiment: which plan?", entries))
             if name is None:
                 return
-            self.tell(f"Looking what {name} takes on this host…")
-            made = await feed.fit(name)
-            self.clear_notifications()
+            async with self.announced(f"Looking what {name} takes on this host…"):
+                made = await feed.fit(name)
             if not await self.push_screen_wait(ExperimentPlanScreen(made, self.clock.now(), self.stamp)):
                 return
             ident = await feed.begin(made)
@@ -157,24 +169,65 @@ class ExperimentApp(RememberApp):
         self.action_show("experiment")
         await self._follow_experiment(ident)
 
+    # -- what others began --
+
+    def action_show(self, mode: str) -> None:
+        """Show one of the main screens; for these three the host is asked anew what goes on there."""
+        super().action_show(mode)
+        if mode in ("bench", "swap", "experiment"):
+            self._look_for_others()
+
     def _take_link(self, link: Link) -> None:
         super()._take_link(link)
-        if link.kind is LinkKind.UP and not self._asked_for_experiments:
-            self._asked_for_experiments = True
-            self.run_worker(self._look_for_experiment(), group="experiment-look", exclusive=True)
+        was_up, self._up = self._up, link.kind is LinkKind.UP
+        if self._up and not was_up:
+            self._look_for_others(ended=True)
 
-    async def _look_for_experiment(self) -> None:
-        """Find one that another console began, or that ended, or was cut off, while nobody looked."""
+    def _take_units(self, units: tuple[Unit, ...]) -> None:
+        known, before = self.units_at is not None, _running(self.units)
+        super()._take_units(units)
+        if known and _running(units) != before:
+            self._look_for_others()
+
+    def _take_engine(self, engine: EngineSnapshot) -> None:
+        idle = self.engine is not None and self.engine.running == 0
+        super()._take_engine(engine)
+        rested = self.clock.monotonic() - self._looked_at >= LOOK_S * self.clock.speed
+        if idle and engine.running and rested:
+            self._look_for_others()
+
+    def _look_for_others(self, *, ended: bool = False) -> None:
+        """Look for what another console began, unless something is followed already.
+
+        On connecting (then also for a benchmark that has `ended`), when units come and go, when requests come, and by key.
+        """
+        if not self.swapping and not self.experimenting and not self.measuring:
+            self._looked_at = self.clock.monotonic()
+            self.run_worker(self._look_around(ended=ended), group="others", exclusive=True)
+
+    async def _look_around(self, *, ended: bool) -> None:
         try:
-            found = await self.sources.experiments.known()
+            if not await self._look_for_experiment():
+                await self._look_for_swap()
+                await self._look_for_run(ended=ended)
         except SpecConsoleError:
-            self._asked_for_experiments = False  # the link broke: the next one looks again
-            return
+            return  # the link broke: it is looked again when it is back
+
+    async def _look_for_experiment(self) -> bool:
+        """Find one that another console began, or that ended, or was cut off, while nobody looked; whether one runs."""
+        found = await self.sources.experiments.known()
         if not found or self.experimenting:
-            return
+            return self.experimenting
         last = next((one for one in reversed(found) if one.running), found[-1])
-        self.tell(_how(last), "information" if last.outcome == "finished" else "warning")
-        self.run_worker(self._follow_experiment(last.id), group="experiment", exclusive=True)
+        seen = self.experiment is not None and self.experiment.id == last.id
+        if not seen or (last.running and self.interrupted == last.id):
+            self.tell(_how(last), "information" if last.outcome == "finished" else "warning")
+            self.run_worker(self._follow_experiment(last.id), group="experiment", exclusive=True)
+        return last.running
+
+
+def _running(units: tuple[Unit, ...]) -> set[str]:
+    return {unit.key for unit in units if unit.state.running}
 
 
 def _how(one: Lying) -> str:

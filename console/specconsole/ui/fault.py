@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import suppress
 from io import BufferedWriter, FileIO, TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -22,6 +23,10 @@ class _Private(RotatingFileHandler):
     def _open(self) -> TextIOWrapper:
         descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         return TextIOWrapper(BufferedWriter(FileIO(descriptor, "a")), encoding=self.encoding)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802  logging's own
+        """Let whoever writes know that it was not written: logging would print a traceback over the screen."""
+        raise  # called while the error is handled
 
 
 class _Masked(logging.Formatter):
@@ -61,5 +66,8 @@ class FaultLog:
     def close(self) -> None:
         """Close the file."""
         for handler in list(self._logger.handlers):
-            handler.close()
+            with suppress(
+                OSError
+            ):  # the disk is full: what it could not write it tries once more, and is closed all the same
+                handler.close()
             self._logger.removeHandler(handler)

@@ -22,6 +22,8 @@ class Feed:
     """How often data is to come; None: it comes when something changes, and holds while the link is up."""
     problem: str = ""
     """Why the source ended, in one sentence; "" while it runs."""
+    pace: float = 1.0
+    """How many seconds of the host passed in one of the viewer's when it came: above 1 in a demo only."""
 
 
 def log_feed(unit: str) -> str:
@@ -39,6 +41,8 @@ class Freshness:
     problem: str = ""
     waiting: bool = False
     """Nothing has come yet."""
+    pace: float = 1.0
+    """How many seconds of the host pass in one of the viewer's."""
 
 
 def held_until(feeds: dict[str, Feed], moment: float) -> dict[str, Feed]:
@@ -54,8 +58,10 @@ def judge(feed: Feed, link: Link | None, now: float) -> Freshness:
         return Freshness(None, stale=not up, problem=feed.problem, waiting=True)
     age = max(now - feed.at, 0.0)
     if feed.interval_s is not None:
-        late = age > INTERVALS * max(feed.interval_s, 0.5)
-        return Freshness(age, stale=late or not up or bool(feed.problem), problem=feed.problem)
+        # What is late is so by the viewer's clock: the way from a demo's host to the screen takes as long at any speed.
+        least = 0.5 if feed.pace == 1.0 else feed.pace
+        late = age > INTERVALS * max(feed.interval_s, least)
+        return Freshness(age, stale=late or not up or bool(feed.problem), problem=feed.problem, pace=feed.pace)
     if up and not feed.problem:
         return Freshness(None, stale=False)
     return Freshness(age, stale=True, problem=feed.problem)
@@ -69,7 +75,7 @@ def label(fresh: Freshness) -> Row:
         return (("…", "muted"),)
     if fresh.stale:
         return ((f"◌ stale {whole(fresh.age_s)}", "stale"),)
-    return (("live" if fresh.age_s is None else whole(fresh.age_s), "muted"),)
+    return (("live" if fresh.age_s is None else whole(fresh.age_s / fresh.pace), "muted"),)
 
 
 def whole(seconds: float | None) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from specconsole.errors import UsageError
-from specconsole.history.entry import Load, Run, Swap
+from specconsole.history.entry import Experiment, Load, Run, Swap
 
 if TYPE_CHECKING:
     from specconsole.bench.arms import Sorted
@@ -27,6 +27,7 @@ class Remembered:
     loads: tuple[Load, ...] = ()
     swaps: tuple[Swap, ...] = ()
     runs: tuple[Run, ...] = ()
+    experiments: tuple[Experiment, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,10 @@ class KeptHistories:
             return Remembered()
         memory = self._memory
         found = Remembered(
-            await memory.loads(limit=MOST), await memory.swaps(limit=MOST), await memory.runs(limit=MOST)
+            await memory.loads(limit=MOST),
+            await memory.swaps(limit=MOST),
+            await memory.runs(limit=MOST),
+            await memory.experiments(limit=MOST),
         )
         if memory.trouble:
             raise memory.trouble

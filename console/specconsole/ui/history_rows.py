@@ -1,23 +1,26 @@
-"""The history as rows: one list of loads, swaps and runs, and each of them whole."""
+"""The history as rows: one list of loads, swaps, runs and experiments, and each of them whole."""
 
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from specconsole import text
-from specconsole.bench.trend import figure, ready_s
-from specconsole.history.entry import Load, Run, Swap
+from specconsole.bench.trend import figure, ready_s, selftest
+from specconsole.history.entry import Experiment, Load, Run, Swap
+from specconsole.ui.fact_rows import fact_rows
+from specconsole.ui.history_experiment import experiment_rows
 from specconsole.ui.history_feed import Remembered
-from specconsole.ui.row import Row, cut, fitting
+from specconsole.ui.row import Row, fitting
 
-Entry = Load | Swap | Run
+Entry = Load | Swap | Run | Experiment
 
-KINDS = ("", "loads", "swaps", "runs")
+KINDS = ("", "loads", "swaps", "runs", "experiments")
 """What the list may be narrowed to; "": all."""
+WORDS = {"loads": "load", "swaps": "swap", "runs": "run", "experiments": "exp"}
+"""What an entry of a kind is called where there is little room."""
 _OUTCOMES = {
     "ready": ("✔", "good"),
     "answering": ("◐", "busy"),
@@ -28,6 +31,8 @@ _OUTCOMES = {
     "interrupted": ("✖", "bad"),
     "unchanged": ("▲", "warn"),
     "handed_over": ("▲", "warn"),
+    "finished": ("✔", "good"),
+    "cancelled": ("▲", "warn"),
 }
 
 
@@ -36,7 +41,7 @@ class Item:
     """One entry of the list."""
 
     kind: str
-    """loads, swaps or runs."""
+    """loads, swaps, runs or experiments."""
     entry: Entry
 
     @property
@@ -46,20 +51,24 @@ class Item:
 
     @cached_property
     def unit(self) -> str:
-        """The unit, as short as it is still clear."""
-        return text.one_line(self.entry.unit.removesuffix(".service") or "no unit")
+        """The unit, as short as it is still clear; of an experiment the plan."""
+        name = self.entry.name if isinstance(self.entry, Experiment) else self.entry.unit.removesuffix(".service")
+        return text.one_line(name or "no unit")
 
     @cached_property
     def said(self) -> str:
         """What happened, in one line."""
         entry = self.entry
+        if isinstance(entry, Experiment):
+            return text.one_line(_experiment(entry))
         made = _load(entry) if isinstance(entry, Load) else _swap(entry) if isinstance(entry, Swap) else _run(entry)
         return text.one_line(made)
 
     @property
     def words(self) -> str:
         """All that a filter looks at."""
-        return f"{self.kind} {self.entry.host} {self.entry.unit} {self.said}"
+        units = " ".join(self.entry.units) if isinstance(self.entry, Experiment) else self.entry.unit
+        return f"{self.kind} {self.entry.host} {units} {self.unit} {self.said}"
 
     @property
     def mark(self) -> tuple[str, str]:
@@ -73,7 +82,12 @@ class Item:
 
 def items(found: Remembered, host: str | None, kind: str = "") -> list[Item]:
     """The list, the newest first; of one host, or (None) of all."""
-    sources: Mapping[str, tuple[Entry, ...]] = {"loads": found.loads, "swaps": found.swaps, "runs": found.runs}
+    sources: Mapping[str, tuple[Entry, ...]] = {
+        "loads": found.loads,
+        "swaps": found.swaps,
+        "runs": found.runs,
+        "experiments": found.experiments,
+    }
     made = [
         Item(name, entry)
         for name, entries in sources.items()
@@ -106,8 +120,12 @@ def _swap(swap: Swap) -> str:
 def _run(run: Run) -> str:
     summary = run.summary
     length, rate = figure(summary, "acceptance_length"), figure(summary, "acceptance_rate")
+    if said := selftest(summary):
+        return f"#{run.id} · {said}"
+    another = bool(summary.get("tool"))
     parts = [
         f"#{run.id}",
+        run.label if another else "",
         str(summary.get("arm") or "speculation not known"),
         f"TPOT {text.milliseconds(figure(summary, 'tpot_s'))}",
         f"τ {text.number(figure(summary, 'tau'), 2)}",
@@ -115,9 +133,17 @@ def _run(run: Run) -> str:
         f"{text.percent(rate, 1)} accepted" if rate is not None else "",
         f"{text.number(figure(summary, 'concurrency'))} at once",
         str(summary.get("why")) if summary.get("why", "finished") != "finished" else "",
-        run.label,
+        "" if another else run.label,
     ]
     return " · ".join(part for part in parts if part)
+
+
+def _experiment(one: Experiment) -> str:
+    took = f" after {text.duration(one.ended - one.started)}" if one.ended is not None else ""
+    came = [f"{verdict.get('arm')}: {verdict.get('said')}" for verdict in one.verdicts]
+    serves = [f"{one.serves} serves"] if one.serves else []
+    how = f"{one.outcome}{took}" if one.outcome else "not over when last seen"
+    return " · ".join([*came, *serves, how])
 
 
 def unit_cells(found: Sequence[Item], cells: int) -> int:
@@ -135,7 +161,7 @@ def item_row(
     unit = text.one_line(item.unit, units).ljust(units)
     parts: list[tuple[int, Row]] = [
         (0, ((("›" if here else " ") + ("◆" if marked else " "), "accent"),)),
-        (0, ((glyph, ink), (f" {item.kind[:-1]:<4}", "title" if here else "muted"))),
+        (0, ((glyph, ink), (f" {WORDS[item.kind]:<4}", "title" if here else "muted"))),
         (0, ((when if cells >= 100 else when[5:-3], "muted"),)),
         (1, ((text.one_line(entry.host, 20), "muted"),) if hosts else ()),
         (0, ((unit, "strong" if here else "text"),)),
@@ -145,8 +171,10 @@ def item_row(
 
 
 def whole(item: Item, full: Callable[[float], str], cells: int) -> list[Row]:
-    """A load or a swap with all that is remembered of it, and the head of a run."""
+    """A load, a swap or an experiment with all that is remembered of it, and the head of a run."""
     entry = item.entry
+    if isinstance(entry, Experiment):
+        return experiment_rows(entry, full, cells)
     facts: list[tuple[str, str]] = [("host", entry.host), ("unit", entry.unit), ("started", full(entry.started))]
     if isinstance(entry, Load):
         facts += _load_facts(entry, full)
@@ -154,11 +182,11 @@ def whole(item: Item, full: Callable[[float], str], cells: int) -> list[Row]:
         facts += _swap_facts(entry, full)
     else:
         facts += [("number", f"#{entry.id}"), ("invocation", entry.invocation), ("label", entry.label)]
-    rows = [row for name, value in facts if value for row in _fact(name, value, cells)]
+    rows = [row for name, value in facts if value for row in fact_rows(name, value, cells)]
     if not isinstance(entry, Swap) and entry.fingerprint:
         rows += [(), ((" environment", "title"),)]
         for name, value in sorted(entry.fingerprint.items()):
-            rows += _fact(text.one_line(name, 24), value if isinstance(value, str) else json.dumps(value), cells)
+            rows += fact_rows(text.one_line(name, 24), value if isinstance(value, str) else json.dumps(value), cells)
     return rows
 
 
@@ -194,9 +222,3 @@ def _swap_facts(swap: Swap, full: Callable[[float], str]) -> Iterator[tuple[str,
         began, ended = (figure(step, name) for name in ("began", "ended"))
         took = f" {text.duration(ended - began)}" if began is not None and ended is not None else ""
         yield f"step {step.get('name', '?')}", f"{step.get('state', '')}{took}".strip() or text.UNKNOWN
-
-
-def _fact(name: str, value: str, cells: int) -> Iterator[Row]:
-    label = text.one_line(name, 24)
-    for number, line in enumerate(textwrap.wrap(text.one_line(value), max(cells - 28, 20)) or [""]):
-        yield cut(((f" {'' if number else label:<25} ", "muted"), (line, "text")), cells)

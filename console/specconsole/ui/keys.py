@@ -13,7 +13,7 @@ from specconsole.text import one_line
 from specconsole.ui.command import AROUND, Command, Place
 from specconsole.ui.commands import COMMANDS
 
-__all__ = ["BY_ID", "COMMANDS", "Command", "Keymap", "Place", "bindings", "hidden", "keymap", "shown_key"]
+__all__ = ["AROUND", "BY_ID", "COMMANDS", "Command", "Keymap", "Place", "bindings", "hidden", "keymap", "shown_key"]
 
 
 _MODIFIERS = ("ctrl", "shift", "alt", "super", "hyper", "meta")

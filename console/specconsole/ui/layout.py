@@ -58,7 +58,7 @@ class Plan:
     log_height: int
 
 
-def plan(width: int, height: int, units: int, gpus: int, engine: int = 3) -> Plan:
+def plan(width: int, height: int, units: int, gpus: int, engine: int = 3, load: int = 0) -> Plan:
     """Share out `height` rows (without header and footer) of `width` columns among the panes.
 
     Args:
@@ -67,9 +67,10 @@ def plan(width: int, height: int, units: int, gpus: int, engine: int = 3) -> Pla
         units: how many units there are; 0 counts as one line of text.
         gpus: how many GPUs there are, likewise.
         engine: rows that the engine would fill.
+        load: rows that a load would fill which stands in its place; 0: none does.
     """
     units = max(units, 1)
-    engine = 1 + _engine(height, engine)
+    engine = 1 + _engine(height, engine, load)
     log = max(6, height * 2 // 5) if height >= 30 else 6 if height >= 14 else 3
     if width < WIDE:
         mine = 1 + min(units, 3 if height < 30 else 6)
@@ -89,11 +90,16 @@ def _units_width(width: int, gpus: int, room: int) -> int:
     return most if forms[0] == forms[1] else least
 
 
-def _engine(height: int, wanted: int) -> int:
-    """Rows below the title of the engine or load pane: one or two where there is little room, else what it would fill."""
+def _engine(height: int, engine: int, load: int) -> int:
+    """Rows below the title of the engine or load pane: one or two where there is little room, else what it would fill.
+
+    A load has two rows more than an engine where the log can spare them: for its evidence, and for what to do.
+    """
     if height < 30:
         return 2 if height >= 14 else 1
-    return min(max(wanted, 3), 3 if height < 44 else 8)
+    if height < 44:
+        return 3 if height < 36 else min(max(load, 3), 5)
+    return min(max(engine, load, 3), 8)
 
 
 def _tall(gpus: int, width: int, room: int) -> int:

@@ -2,56 +2,71 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
-from textual.app import App
 from textual.reactive import var
 from textual.worker import WorkerFailed
 
-from specconsole.clock import Clock
 from specconsole.engine.health import Health
 from specconsole.engine.history import EngineHistory
 from specconsole.engine.snapshot import INTERVAL_S, EngineSnapshot
+from specconsole.errors import SpecConsoleError
 from specconsole.gpu.fault import Fault, FaultWatch
 from specconsole.gpu.history import History, Trend
 from specconsole.gpu.history import key as gpu_key
-from specconsole.gpu.sample import Fleet
-from specconsole.history.entry import Load
 from specconsole.host.base import Host, Link, LinkKind
-from specconsole.load.timeline import LoadTimeline
 from specconsole.logs.buffer import LogBuffer
-from specconsole.logs.record import LogRecord
-from specconsole.service.start import Follower
-from specconsole.service.unit import Unit
 from specconsole.text import one_line
 from specconsole.ui import derived
-from specconsole.ui.announcing import Announcer
-from specconsole.ui.fault import FaultLog
 from specconsole.ui.feeding import Source, follow
-from specconsole.ui.feeds import Feeds
 from specconsole.ui.freshness import Feed, held_until, log_feed
-from specconsole.ui.loading import Loading
-from specconsole.ui.local_time import LocalTime
+from specconsole.ui.notices import TellingApp
 from specconsole.ui.starting import Starts
 from specconsole.ui.unit_word import StateWord, running_unit
 from specconsole.ui.widgets.header import READ_ONLY, READ_WRITE, Served
 
+if TYPE_CHECKING:
+    from specconsole.clock import Clock
+    from specconsole.gpu.sample import Fleet
+    from specconsole.history.entry import Load
+    from specconsole.load.timeline import LoadTimeline
+    from specconsole.logs.record import LogRecord
+    from specconsole.service.start import Follower
+    from specconsole.service.unit import Unit
+    from specconsole.ui.announcing import Announcer
+    from specconsole.ui.fault import FaultLog
+    from specconsole.ui.feeds import Feeds
+    from specconsole.ui.loading import Loading
+    from specconsole.ui.local_time import LocalTime
+
 TICK_S = 1.0
 """Ages and the clock are drawn this often."""
-NOTICE_S = {"information": 3.0, "warning": 8.0, "error": 15.0}
-"""How long a notice stays: what only says that a key worked must not cover what the key is for."""
 
 
-class LiveApp(App[None]):
+class LogNotKept(SpecConsoleError):
+    """This machine's disk takes no more of the log; the same records are asked for again later."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(
+            "The log cannot be kept on this machine.",
+            f"{error.strerror}.",
+            "Make room where XDG_CACHE_HOME points to: then it goes on where it was.",
+        )
+
+
+class LiveApp(TellingApp):
     """Follows a host; everything that screens show is one of these reactives."""
 
     host_name: var[str] = var("")
     """What the user typed to get here."""
     read_only: var[bool] = var(False, bindings=True)
     """Nothing that changes the host is offered."""
+    collected_at: var[float | None] = var(None)
+    """When what is played was collected, in seconds since the epoch; None: the host is there now."""
     rights: var[str] = var("", bindings=True)
     """What may be done on the host, in a word; "" before it is known."""
     link: var[Link | None] = var(None, bindings=True)
@@ -117,6 +132,7 @@ class LiveApp(App[None]):
         self.host, self.sources, self.clock, self.stamp = host, feeds, clock, stamp
         self.set_reactive(LiveApp.read_only, host.read_only)  # before any key is bound or shown
         self.set_reactive(LiveApp.rights, self._rights())
+        self.set_reactive(LiveApp.collected_at, feeds.collected_at)
         self.interval_s = interval_s
         self.logs = LogBuffer()
         self._faults = faults
@@ -128,6 +144,14 @@ class LiveApp(App[None]):
         self._others: frozenset[str] = frozenset()
         self._log_of: frozenset[str] = frozenset()
         self._refused = False
+
+    async def on_load(self) -> None:
+        """Run tasks in the same order on every Python.
+
+        Textual 8.2.8 makes tasks eager where Python can (3.12 and newer), but not in its own test driver: the first
+        screen's widgets are then mounted before the screen is on the stack, which an `Input` there does not survive.
+        """
+        asyncio.get_running_loop().set_task_factory(None)
 
     def on_mount(self) -> None:
         """Say who and where before anything else is painted."""
@@ -154,11 +178,6 @@ class LiveApp(App[None]):
         self._faults.close()
         self.logs.close()
 
-    def tell(self, said: str, severity: str = "information") -> None:
-        """Show a notice; its text is never markup."""
-        level: Any = severity
-        self.notify(one_line(said), severity=level, markup=False, timeout=NOTICE_S[severity])
-
     def _fatal_error(self) -> None:
         """Leave with one sentence; Textual would print the values of all variables, with what the host said in them."""
         failed = self._exception
@@ -179,6 +198,15 @@ class LiveApp(App[None]):
         self.rights = self._rights()
         self._derive()
 
+    @property
+    def withheld(self) -> str:
+        """Why nothing that changes the host is offered, in a few words; "" where it is."""
+        if self.rights == READ_WRITE:
+            return ""
+        if self.collected_at is not None:
+            return "a replay changes nothing"
+        return "not on a read-only host" if self.read_only else "what this login may change is not known yet"
+
     def _rights(self) -> str:
         if self.host.read_only:
             return READ_ONLY
@@ -188,7 +216,7 @@ class LiveApp(App[None]):
         before = self.feeds.get(name)
         if interval_s is None and before is not None and before.at is not None and not before.problem:
             return  # what comes when it changes holds meanwhile; a batch of log lines is no news of its feed
-        self.feeds = {**self.feeds, name: Feed(self.clock.monotonic(), interval_s)}
+        self.feeds = {**self.feeds, name: Feed(self.clock.monotonic(), interval_s, pace=self.clock.speed)}
 
     def _failed(self, name: str, why: str) -> None:
         before = self.feeds.get(name, Feed())
@@ -265,7 +293,12 @@ class LiveApp(App[None]):
         self._log_of = frozenset(wanted)
 
     def _take_log(self, key: str, records: list[LogRecord]) -> None:
-        self.logs.append(records)
+        try:
+            self.logs.append(records)
+        except OSError as error:
+            raise LogNotKept(error) from error
+        if records and self.clock.speed > 1.0:  # its lines may be a minute ahead of a clock that is drawn once a second
+            self.clock_text = self.stamp(self.clock.now())
         if records:
             self.last_lines = {**self.last_lines, key: self.clock.monotonic()}
         self._starts.records(key, records)
@@ -311,6 +344,12 @@ class LiveApp(App[None]):
                 telling = self.announcer.tell(follower, attempt, self._write, lambda said: self.tell(said, "warning"))
                 self.run_worker(telling, group="announce")
 
+    def _announce_hangs(self) -> None:
+        for loading in self.starts if self.announcer else ():
+            if self.announcer and (end := self.announcer.hangs(loading.attempt, loading.verdict)):
+                telling = self.announcer.say(end, self._write, lambda said: self.tell(said, "warning"))
+                self.run_worker(telling, group="announce")
+
     def _write(self, sequence: str) -> None:
         """Hand a sequence to the terminal past the screen, as Textual does for its clipboard."""
         if self._driver is not None:
@@ -329,6 +368,7 @@ class LiveApp(App[None]):
 
     def _derive(self) -> None:
         self.starts = self._starts.view(self.loads)
+        self._announce_hangs()
         self.server = derived.server(self.unit, self.engine, self.feeds, self.link, self.now, answered=self._answered)
         self.served = derived.served(self.unit, self.engine)
 

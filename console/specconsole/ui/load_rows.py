@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TypeGuard
 
 from specconsole import text
 from specconsole.load.phase import Phase
 from specconsole.load.timeline import LoadTimeline, Span, Stage
 from specconsole.load.verdict import Judgement, Verdict
 from specconsole.load.words import count_words, ready_words, span_words, waiting_words
+from specconsole.ui.blocks import Block, laid, said_block
 from specconsole.ui.loading import Loading
-from specconsole.ui.row import Row, Run, bar, cut, fitting, join, width
+from specconsole.ui.row import Row, Run, apart, bar, cut, fitting, join, width
 from specconsole.ui.unit_word import name
 
 _BAR = 20
+_MORE = "Enter: all"
 _SHORT = {Phase.POST: "post", Phase.KV_CACHE: "kv", Phase.WARMUP: "warm-up", Phase.WARMUP_AFTER: "warm-up"}
 INKS = {
     Judgement.WORKING: "good",
@@ -25,6 +30,9 @@ INKS = {
     Judgement.IDLE: "muted",
     Judgement.FAILED: "bad",
 }
+_CALM = {name: at for at, name in enumerate(("", "count", "verdict", "evidence", "flags", "do", "look", "missing"))}
+_PRESSING = {name: at for at, name in enumerate(("", "verdict", "do", "evidence", "count", "look", "flags", "missing"))}
+"""What is told first where rows are few: of a load that gets on, and of one that somebody should look at."""
 _UNJUDGED = "not answering yet; ready is health, model list and one generated token"
 
 
@@ -32,15 +40,23 @@ def load_rows(loading: Loading, cells: int, rows: int, others: Sequence[Loading]
     """At most `rows` rows of a start: the more there are, the more is told. `others` load at the same time."""
     if loading.attempt.stage is Stage.FAILED:
         told = [*_failed(loading, cells)]
+        if rows == 2 and loading.diagnosis and loading.diagnosis.advice and not others:
+            told = [
+                told[1],
+                _with_more(("do: ", loading.diagnosis.advice[0]), cells),
+            ]  # why and what to do, before when
+    elif rows == 2 and _presses(loading.verdict) and not others:
+        told = [*_alarm(loading, loading.verdict, cells)]
     else:
-        phases, count, verdict = phases_row(loading, cells), count_row(loading, cells), verdict_row(loading, cells)
-        flags = flags_row(loading.attempt, cells)
-        told = [phases, verdict] if rows < 3 else [phases, count, verdict, flags]
-        if rows > 4 and loading.verdict:
-            told += _rests(loading.verdict, cells)
+        told = _told(loading, cells, max(rows - len(others), 1))
     beside = [other_row(other, cells) for other in others]
     room = max(rows - len(beside), 1)
     return (*[row for row in told if row][:room], *beside)[:rows]
+
+
+def _presses(verdict: Verdict | None) -> TypeGuard[Verdict]:
+    """Somebody should look, or there is something to do: that goes before how far the load is."""
+    return verdict is not None and (verdict.alarming or bool(verdict.advice))
 
 
 def wanted(loading: Loading | None, others: Sequence[Loading] = ()) -> int:
@@ -72,6 +88,33 @@ def summary_row(loading: Loading, cells: int) -> Row:
 
 
 # -- while it loads --
+
+
+def _told(loading: Loading, cells: int, rows: int) -> list[Row]:
+    """What is told of a load that goes on: where it is, what is to be thought of it and why, what to do."""
+    phases, count = phases_row(loading, cells), count_row(loading, cells)
+    if rows < 3 or loading.verdict is None or loading.attempt.note:
+        told = [phases, *([count] if rows > 2 else []), verdict_row(loading, cells), flags_row(loading.attempt, cells)]
+        return [row for row in told if row][:rows]
+    verdict, presses = loading.verdict, _presses(loading.verdict)
+    brief, evidence = verdict_row(loading, cells), "; ".join(verdict.evidence)
+    ranks = _PRESSING if presses else _CALM
+    ahead = [row for row in (phases, count) if row and not presses]
+    inline = width(brief) < cells or (not presses and rows <= len(ahead) + 1)
+    head = said_block(
+        ranks["verdict"], f"{word(verdict)}  ", verdict.sentence, cells, (INKS[verdict.judgement], "text")
+    )
+    blocks = [
+        Block(0, (phases,)),
+        Block(ranks["count"], (count,) if count else ()),
+        Block(ranks["verdict"], (brief,)) if inline else head,
+        replace(said_block(ranks["evidence"], "", "" if inline else evidence, cells, ("muted", "muted")), whole=True),
+        Block(ranks["flags"], tuple(filter(None, [flags_row(loading.attempt, cells)]))),
+        said_block(ranks["do"], "do: ", verdict.advice, cells),
+        said_block(ranks["look"], "look: ", verdict.probe, cells),
+        said_block(ranks["missing"], "not known: ", "; ".join(verdict.missing), cells),
+    ]
+    return laid(blocks, rows)
 
 
 def phases_row(loading: Loading, cells: int) -> Row:
@@ -164,16 +207,33 @@ def verdict_row(loading: Loading, cells: int) -> Row:
     )
 
 
+def _alarm(loading: Loading, verdict: Verdict, cells: int) -> Iterator[Row]:
+    """What presses on two rows: the word, where it stands, what is wrong and what to do, before the readings."""
+    span = loading.attempt.span
+    counted = f" {span.progress.done}/{span.progress.total}" if span and span.progress and not verdict.alarming else ""
+    where = f" in {_short(span.phase)}{counted}" if span else ""
+    still = f", nothing moves for {text.duration(verdict.stalled_s)}" if verdict.stalled_s else ""
+    said = text.one_line(f"{where}{still}: {verdict.sentence}", 400).strip()
+    begin = f"  {word(verdict)} "
+    lines = textwrap.wrap(said, max(cells - len(begin), 20))
+    yield cut(((begin, INKS[verdict.judgement]), (lines[0], "text")), cells)
+    rest = [" ".join(lines[1:]), f"do: {verdict.advice}" if verdict.advice else "", "; ".join(verdict.evidence)]
+    yield _with_more(("", "; ".join(filter(None, rest))), cells)
+
+
+def _with_more(said: tuple[str, str], cells: int) -> Row:
+    """A row that is cut before the key that shows all of it."""
+    label, what = said
+    return apart(
+        cut((("  ", "text"), (label, "key"), (text.one_line(what, 400), "text")), cells - len(_MORE) - 1),
+        ((_MORE, "key"),),
+        cells,
+    )
+
+
 def word(verdict: Verdict) -> str:
     """The judgement as it is written: WORKING, WAITING FOR PEER."""
     return verdict.judgement.value.replace("_", " ").upper()
-
-
-def _rests(verdict: Verdict, cells: int) -> Iterator[Row]:
-    """What to do and where to look, where there is something."""
-    for label, said in (("do", verdict.advice), ("look", verdict.probe), ("not known", "; ".join(verdict.missing))):
-        if said:
-            yield cut(((f"  {label}: ", "key"), (text.one_line(said), "text")), cells)
 
 
 def flags_row(attempt: LoadTimeline, cells: int) -> Row:

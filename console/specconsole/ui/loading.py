@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from specconsole.load.diagnosis import Diagnosis
 from specconsole.load.estimate import Estimate
 from specconsole.load.timeline import LoadTimeline, Stage
 from specconsole.load.trend import Trend
-from specconsole.load.verdict import Verdict
-from specconsole.service.unit import Unit
+
+if TYPE_CHECKING:
+    from specconsole.load.diagnosis import Diagnosis
+    from specconsole.load.verdict import Verdict
+    from specconsole.service.unit import Unit
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,8 @@ class Loading:
     diagnosis: Diagnosis | None = None
     """Why it failed."""
     trend: Trend = field(default_factory=Trend)
+    refused: bool = False
+    """Its server was seen not to answer yet."""
 
     @property
     def age_s(self) -> float | None:

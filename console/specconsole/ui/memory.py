@@ -28,10 +28,7 @@ def save(folder: Path | None, values: dict[str, str]) -> str:
         return ""
     try:
         paths.private_dir(folder)
-        fresh = folder / f"{FILE}.new"
-        fresh.touch(mode=0o600)
-        fresh.write_text(json.dumps(values), encoding="utf-8")
-        fresh.replace(folder / FILE)
+        paths.write_private(folder / FILE, json.dumps(values).encode())
     except OSError as error:
         return f"{folder / FILE} cannot be written: {error.strerror}."
     return ""

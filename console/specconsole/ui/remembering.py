@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from textual.reactive import var
 
-from specconsole.bench.run import BenchRun
-from specconsole.history.entry import Run
+from specconsole.history.entry import Experiment, Run
 from specconsole.host.base import hostname
 from specconsole.ui.deriving import DeriveApp
 from specconsole.ui.feeding import Source, follow
 from specconsole.ui.history_feed import Compared, Remembered
-from specconsole.ui.screens.history import HistoryScreen
-from specconsole.ui.screens.kept import KeptScreen
-from specconsole.ui.screens.live import LiveScreen
+from specconsole.ui.screens.choose import ChooseScreen
+
+if TYPE_CHECKING:
+    from specconsole.bench.book import Progress
+    from specconsole.bench.run import BenchRun
+    from specconsole.ui.history_rows import Entry
+    from specconsole.ui.screens.live import LiveScreen
 
 T = TypeVar("T")
 
@@ -50,6 +54,11 @@ class RememberApp(DeriveApp):
             if mode == "compare":
                 self.compare_again()
 
+    async def _follow_run(self, begin: Callable[[asyncio.Event], AsyncGenerator[Progress, None]]) -> None:
+        await super()._follow_run(begin)
+        if self.remembered is not None:
+            self.remember_again()  # the run is in it now
+
     @property
     def own_host(self) -> str:
         """The name under which this host is remembered."""
@@ -59,17 +68,48 @@ class RememberApp(DeriveApp):
         """Read the lists anew."""
         self._ask("remember", self.sources.past.lists, self._take_lists, self._not_read)
 
-    def mark(self, number: int) -> None:
-        """Mark a run for the next comparison, or take its mark away."""
-        known = self.picked
-        self.picked = tuple(one for one in known if one != number) if number in known else (*known, number)
+    def mark_all(self, numbers: Sequence[int]) -> None:
+        """Mark runs, or take their marks away where all of them have one."""
+        if set(numbers) <= set(self.picked):
+            self.picked = tuple(one for one in self.picked if one not in numbers)
+        else:
+            self.picked = tuple(dict.fromkeys((*self.picked, *numbers)))
 
-    def action_compare_marked(self) -> None:
-        """Lay the marked runs side by side."""
-        if len(self.picked) < 2:
+    def compare_with(self, entry: Entry) -> None:
+        """Lay the marked runs side by side; fewer than two of them are completed from the entry under the cursor."""
+        known = self.remembered or Remembered()
+        if len(self.picked) < 2 and isinstance(entry, Experiment):
+            self._compare_picked(entry.runs_among(known.runs))
+        elif len(self.picked) < 2 and isinstance(entry, Run) and entry.id is not None and self.picked != (entry.id,):
+            if self.picked:
+                self._compare_picked((*self.picked, entry.id))
+            else:
+                self.run_worker(self._choose_beside(entry, entry.id, known), group="compare with", exclusive=True)
+        else:
+            self._compare_picked(self.picked)
+
+    def _compare_picked(self, numbers: Sequence[int]) -> None:
+        if len(numbers) < 2:
             self.tell("Mark two runs or more with Space; runs of several starts make a verdict possible.", "warning")
             return
+        self.picked = tuple(numbers)
         self.action_show("compare")
+
+    async def _choose_beside(self, run: Run, number: int, known: Remembered) -> None:
+        from specconsole.bench.pick import beside
+        from specconsole.ui.history_rows import Item
+
+        found = [one for one in beside(run, known.runs) if one.id is not None]
+        if not found:
+            self.tell("No other run of this host was asked the same: mark runs with Space to compare them.", "warning")
+            return
+        entries = [(str(one.id), f"{self.stamp.day(one.started)}  {Item('runs', one).said}") for one in found]
+        if len(found) > 1:
+            entries.insert(0, ("", f"all {len(found)}, taken together by arm"))
+        chosen = await self.push_screen_wait(ChooseScreen(f"Compare #{number} with", entries))
+        if chosen is not None:
+            others = [int(chosen)] if chosen else [one.id for one in found if one.id is not None]
+            self._compare_picked((number, *others))
 
     def action_compare_newest(self) -> None:
         """Forget the marks: lay the newest runs of each arm side by side."""
@@ -83,12 +123,16 @@ class RememberApp(DeriveApp):
 
     def choose_runs(self) -> None:
         """Show the runs of the history, to mark some."""
+        from specconsole.ui.screens.history import HistoryScreen
+
         self.action_show("history")
         if isinstance(self.screen, HistoryScreen):
             self.screen.kind = "runs"
 
     def open_kept(self, screen: LiveScreen) -> None:
         """Open an entry of the history above the list."""
+        from specconsole.ui.screens.kept import KeptScreen
+
         self.push_screen(self._bound(screen))
         if isinstance(screen, KeptScreen) and screen.number is not None:
             self._read_run(screen.number)
@@ -123,6 +167,7 @@ class RememberApp(DeriveApp):
         )
 
     async def _compare(self) -> Compared | None:
+        await self.painted()  # that it reads: what it imports and reads may hold the loop for a while
         from specconsole.bench.pick import newest
 
         lists = await self.sources.past.lists()

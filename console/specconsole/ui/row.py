@@ -116,6 +116,8 @@ def split(row: Iterable[Run], cells: int) -> tuple[Row, Row]:
 
 def _last(text: str, cells: int) -> str:
     """The last `cells` cells of a text."""
+    if text.isascii():
+        return text[len(text) - cells :]
     while cell_len(text) > cells:
         text = text[1:]
     return " " * (cells - cell_len(text)) + text

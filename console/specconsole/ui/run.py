@@ -10,23 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specconsole.clock import Clock
-from specconsole.history.memory import Memory
 from specconsole.host.base import Host
 from specconsole.service.hook import Hooks
 from specconsole.ui.announcing import Announcer
 from specconsole.ui.app import SpecConsole
-from specconsole.ui.feeds import HostFeeds
 
 if TYPE_CHECKING:
-    from specconsole.profile import Profile
-    from specconsole.ui.screens.prompt import ScreenPrompter
+    from specconsole.host.simulated.replay import Player
+    from specconsole.ui.feeds import HostFeeds
+    from specconsole.ui.prompting import ScreenPrompter
 
 
 async def run(
     host: Host,
+    feeds: HostFeeds,
     *,
     clock: Clock,
-    profile: Profile | None = None,
     state: Path | None = None,
     theme: str = "",
     keymap: Mapping[str, str] | None = None,
@@ -36,13 +35,14 @@ async def run(
     environ: Mapping[str, str] | None = None,
     prompter: ScreenPrompter | None = None,
     hooks: Hooks | None = None,
+    replay: Player | None = None,
 ) -> int:
     """Show the console until the user leaves it; returns the exit code of the command.
 
     Args:
         host: an open host; it is not closed here.
+        feeds: where its data comes from; they are not closed here.
         clock: the time that ages are told by; the demo's own for a recording.
-        profile: what is known of the deployment beforehand.
         state: the folder for what is remembered and for faults of ours; None: nothing is written.
         theme: a theme's name, before the remembered one; "" for none asked.
         keymap: the user's own keys by command id.
@@ -52,32 +52,30 @@ async def run(
         environ: the console's own environment, where an API key may stand.
         prompter: asks in dialogs while the screen is up.
         hooks: commands and an address that are told when a load ends; the terminal always is.
+        replay: what is played; it says afterwards whether a jump was asked for.
     """
-    memory = Memory(state / "history.db") if state else None
-    feeds = HostFeeds(host, clock, profile, environ or {}, memory, state / "experiments" if state else None)
     app = SpecConsole(
         host,
         feeds,
         clock=clock,
         state=state,
-        theme_name=theme,
+        theme_name=(replay.left.get("theme", "") if replay is not None else "") or theme,
         keymap=keymap,
         interval_s=interval_s,
         ascii_only=ascii_only,
     )
+    app.replay = replay
     app.announcer = Announcer(host.name, clock, hooks or Hooks(), environ or {})
     if prompter is not None:
         prompter.show_on(app)
-    if memory is not None:
-        memory.on_trouble = lambda error: app.tell(str(error), "warning")
+    if feeds.memory is not None:
+        feeds.memory.on_trouble = lambda error: app.tell(str(error), "warning")
     try:
         with _ended_by_signals(app):
             await app.run_async(mouse=mouse)
     finally:
         if prompter is not None:
             prompter.show_on(None)
-        if memory is not None:
-            await memory.close()
     return app.return_code or 0
 
 

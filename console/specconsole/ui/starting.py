@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from specconsole.clock import Clock
-from specconsole.engine.snapshot import EngineSnapshot
-from specconsole.gpu.sample import Fleet
-from specconsole.history.entry import Load
-from specconsole.host.base import Host
 from specconsole.load import trend
 from specconsole.load.estimate import Estimate
 from specconsole.load.timeline import LoadTimeline, Stage
 from specconsole.load.trend import Trend
-from specconsole.logs.record import LogRecord
-from specconsole.service.start import Follower
-from specconsole.service.unit import Unit
 from specconsole.ui.loading import Loading
+
+if TYPE_CHECKING:
+    from specconsole.clock import Clock
+    from specconsole.engine.snapshot import EngineSnapshot
+    from specconsole.gpu.sample import Fleet
+    from specconsole.history.entry import Load
+    from specconsole.host.base import Host
+    from specconsole.logs.record import LogRecord
+    from specconsole.service.start import Follower
+    from specconsole.service.unit import Unit
 
 _Step = tuple[str, Stage]
 
@@ -42,6 +45,8 @@ class Starts:
 
     def units(self, units: Sequence[Unit]) -> None:
         """Take in the units; one that runs is followed from now on, one that is gone no more."""
+        from specconsole.service.start import Follower
+
         for unit in units:
             if unit.state.running and unit.key not in self._followers:
                 self._followers[unit.key] = Follower(self._host, unit, self._clock)
@@ -125,4 +130,5 @@ class Starts:
             standing.verdict,
             standing.diagnosis,
             self._trends.get(key, Trend()),
+            follower.watched == attempt.invocation,
         )

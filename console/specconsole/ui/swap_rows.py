@@ -9,9 +9,11 @@ from specconsole.load.diagnosis import Diagnosis
 from specconsole.remote.swap_record import Step, Story
 from specconsole.remote.swap_rule import BACK, FORWARD
 from specconsole.service.plan import Plan, lines
-from specconsole.service.swap import OUTCOMES, SwapView, title
+from specconsole.service.swap import SwapView, ended, title
+from specconsole.service.unit import Unit
 from specconsole.text import duration, one_line
 from specconsole.ui.row import Row, apart, cut
+from specconsole.ui.unit_word import StateWord, name, state_word
 
 _MARKS = {"begin": ("▶", "busy"), "done": ("✔", "good"), "failed": ("✖", "bad"), "skipped": ("–", "muted")}
 _ENDS = {"committed": ("✔", "good"), "unchanged": ("–", "warn"), "rolled_back": ("↺", "warn")}
@@ -36,8 +38,8 @@ def topic_rows(said: Iterable[tuple[str, str]], inks: Mapping[str, str], cells: 
     return rows
 
 
-def standing_row(view: SwapView | None, error: str, cells: int) -> Row:
-    """What is swapped, how far it is, and for how long it has run."""
+def standing_row(view: SwapView | None, error: str, cells: int, since: str = "") -> Row:
+    """What is swapped, how far it is, and for how long it has run; `since`: what became of it after its end."""
     if error:
         return cut(((f" ✖ {one_line(error)}", "bad"),), cells)
     if view is None:
@@ -47,20 +49,50 @@ def standing_row(view: SwapView | None, error: str, cells: int) -> Row:
         return cut(((f" ✖ {title(story)} was interrupted; nobody goes on with it", "bad"),), cells)
     if story.outcome is not None:
         mark, ink = _ENDS.get(story.outcome, ("✖", "bad"))
-        left: Row = ((f" {mark} {title(story)}: {OUTCOMES.get(story.outcome, story.outcome)}", ink),)
-        return apart(left, ((f"after {duration(story.last - story.began)} ", "muted"),), cells)
+        if ink == "good" and (since or story.unproven):
+            mark, ink = "▲", "warn"
+        took = duration(story.last - story.began)
+        return apart(((f" {mark} {title(story)}", ink),), ((ended(story), ink), (f" after {took} ", "muted")), cells)
     ink = "warn" if story.back else "busy"
     doing = "rolling back: " if story.back else ""
-    link = () if view.linked else (("  ◌ the link is down; the host goes on", "stale"),)
     now = max(view.now_at or 0.0, story.last)
-    left = ((f" ▶ {doing}{title(story)}", ink), *link)
-    return apart(left, ((f"{duration(now - story.began)} ", "muted"),), cells) if story.began else left
+    # At the right: names of units are long, and a narrow screen would cut it off behind them.
+    link = () if view.linked else (("◌ link down, the host goes on ", "stale"),)
+    took = f" {duration(now - story.began)} " if story.began else ""
+    return apart(((f" ▶ {doing}{title(story)}", ink),), (*link, (took, "muted")), cells)
 
 
-def view_rows(view: SwapView, cells: int, load: Sequence[Row] = ()) -> list[Row]:
+def since_then(story: Story, over_at: float | None, units: Sequence[Unit], server: tuple[str, StateWord] | None) -> str:
+    """What became of the unit that a swap left serving (or stopped), where that is so no more; "" where it is, or is not known.
+
+    `over_at`: our monotonic seconds at which its end was heard: what was read of another start than ours before that is old.
+    """
+    if story.outcome not in ("committed", "rolled_back") or over_at is None:
+        return ""
+    subject = (story.plan.get("back_to") if story.back else story.plan.get("target")) or {}
+    unit = next((unit for unit in units if unit.key == subject.get("key")), None)
+    if unit is None:
+        return ""
+    theirs = server[1] if server and server[0] == unit.key else None
+    said = state_word(unit, theirs)
+    if unit.state.running and theirs and theirs.ink in ("warn", "bad") and story.plan.get("action") != "stop":
+        return f"since then {name(unit)} is {said.word}"
+    ours = next((invocation for key, invocation in reversed(story.started) if key == unit.key), "")
+    is_ours = bool(ours) and unit.state.invocation == ours
+    if not is_ours and (unit.state.read is None or unit.state.read < over_at):
+        return ""
+    if story.plan.get("action") == "stop":
+        return f"since then {name(unit)} was started: {said.word}" if unit.state.running else ""
+    if not unit.state.running or said.ink in ("warn", "bad"):
+        return f"since then {name(unit)} is {said.word}"
+    return "" if is_ours or not ours else f"since then {name(unit)} was started anew: {said.word}"
+
+
+def view_rows(view: SwapView, cells: int, load: Sequence[Row] = (), since: str = "") -> list[Row]:
     """Every step with its time, its reason and what was seen; what is still to come; how it ended and what to do.
 
     `load`: how far the unit that is started is; it stands below the step that waits for it.
+    `since`: what became of it after its end.
     """
     story = view.story
     rows: list[Row] = []
@@ -71,7 +103,8 @@ def view_rows(view: SwapView, cells: int, load: Sequence[Row] = ()) -> list[Row]
     if story.turned and story.outcome is None:
         rows += [(), *_said(f"Rolls back: {story.turned}", cells, "warn")]
     if story.outcome is not None and story.why:
-        rows += [(), *_said(story.why, cells, "text")]
+        rows += [(), *_said(story.why, cells, "warn" if story.unproven else "text")]
+        rows += _said(f"▲ {since}", cells, "bad") if since else ()
     if view.diagnosis:
         rows += [(), *_diagnosed(view.diagnosis, cells)]
     if story.advice:
@@ -80,11 +113,11 @@ def view_rows(view: SwapView, cells: int, load: Sequence[Row] = ()) -> list[Row]
     return rows
 
 
-def current_rows(view: SwapView, cells: int, load: Sequence[Row] = ()) -> range:
+def current_rows(view: SwapView, cells: int, load: Sequence[Row] = (), since: str = "") -> range:
     """Which of these rows tell how it stands now: the last step's, or, once it is over, how it ended and what to do."""
     sizes = [len(list(_step(step, view, cells))) for step in view.story.steps]
     if view.story.outcome is not None:
-        return range(sum(sizes), len(view_rows(view, cells)))
+        return range(sum(sizes), len(view_rows(view, cells, since=since)))
     return range(sum(sizes[:-1]), sum(sizes) + len(load))
 
 

@@ -1,20 +1,21 @@
-"""Swaps as a part of the app: planned by one key, confirmed, followed; one that runs already is found on connecting."""
+"""Swaps as a part of the app: planned by one key, confirmed, followed; one of another console is found."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from textual.reactive import var
 
 from specconsole.errors import SpecConsoleError
-from specconsole.host.base import Link, LinkKind
-from specconsole.service.plan import is_rival
-from specconsole.service.swap import Known, SwapRefused, SwapView, is_stale, title
-from specconsole.service.unit import Unit
 from specconsole.ui.examining import ExamineApp
 from specconsole.ui.feeding import Source, follow
 from specconsole.ui.screens.confirm import ConfirmScreen
-from specconsole.ui.screens.plan import PlanScreen
-from specconsole.ui.swap_feed import Prepared
 from specconsole.ui.unit_word import name
+
+if TYPE_CHECKING:
+    from specconsole.service.swap import Known, SwapView
+    from specconsole.service.unit import Unit
+    from specconsole.ui.swap_feed import Prepared
 
 REPLANS = 3
 """So often a plan is made anew when the host is no more as it was planned."""
@@ -27,13 +28,13 @@ class SwapApp(ExamineApp):
     """The swap that runs, or the last one of this session."""
     swap_error: var[str] = var("")
     """Why it cannot be followed, in a sentence; "" while it can."""
+    swap_over_at: var[float | None] = var(None)
+    """Monotonic seconds at which its end was heard; None: it goes on, or ended before this session."""
     swapping: var[bool] = var(False, bindings=True)
     """A swap is under way."""
 
     _asked = -1
     """The number of the question that was shown last."""
-    _looked = False
-    """The host's record was read since the console started."""
 
     def action_change(self, action: str) -> None:
         """Swap to the selected unit, or stop or restart it, after its plan was confirmed."""
@@ -58,6 +59,8 @@ class SwapApp(ExamineApp):
 
     def _obstacle(self, unit: Unit, action: str) -> str:
         running = unit.state.running
+        if unit.underived:
+            return f"{name(unit)} is not derived yet; D derives it."
         if action == "swap" and running:
             return f"{name(unit)} runs already; select the unit that should take its place."
         if action in ("stop", "restart") and not running:
@@ -66,15 +69,19 @@ class SwapApp(ExamineApp):
 
     def _meant(self, unit: Unit, action: str) -> str:
         """Where nothing serves in its place, a swap to a unit is its start."""
+        from specconsole.service.plan import is_rival
+
         replaces = any(is_rival(other, unit) and other.state.running for other in self.units if other.key != unit.key)
         return "start" if action == "swap" and not replaces else action
 
     async def _perform(self, unit: Unit, action: str) -> None:
+        from specconsole.service.swap import is_stale
+        from specconsole.ui.screens.plan import PlanScreen
+
         try:
             for _ in range(REPLANS):
-                self.tell(f"Planning: {action} {name(unit)}…")
-                prepared = await self.sources.swaps.plan(unit, action)
-                self.clear_notifications()
+                async with self.announced(f"Planning: {action} {name(unit)}…"):
+                    prepared = await self.sources.swaps.plan(unit, action)
                 if not await self.push_screen_wait(PlanScreen(prepared.plan)):
                     return
                 if not await self._begun(prepared):
@@ -88,6 +95,8 @@ class SwapApp(ExamineApp):
 
     async def _begun(self, prepared: Prepared) -> bool:
         """Hand the plan over and follow it to its end; False: it was stale, and nothing was begun."""
+        from specconsole.service.swap import SwapRefused
+
         try:
             ident = await self.sources.swaps.begin(prepared)
         except SwapRefused as refused:
@@ -110,13 +119,17 @@ class SwapApp(ExamineApp):
         self.swapping = False  # cancelled only with the app, which has no screen left to tell
 
     def _take_swap(self, view: SwapView) -> None:
+        from specconsole.service.swap import title
+
         self.swap = view
+        self.swap_over_at = self.clock.monotonic() if view.over else None
         ask = view.story.ask
         if ask is not None and int(ask["n"]) != self._asked and not self.read_only:
             self._asked = int(ask["n"])
             self.run_worker(self._answer(view), group="swap-order", exclusive=True)
         if view.over and view.story.outcome is not None:
-            severity = "information" if view.story.outcome == "committed" else "error"
+            good = "warning" if view.story.unproven else "information"
+            severity = good if view.story.outcome == "committed" else "error"
             self.tell(f"{title(view.story)}: {view.story.why or view.story.outcome}", severity)
 
     def _swap_failed(self, why: str) -> None:
@@ -134,6 +147,8 @@ class SwapApp(ExamineApp):
             self.tell(str(error), "error")
 
     async def _cancel_swap(self, view: SwapView) -> None:
+        from specconsole.service.swap import title
+
         said = (
             f"{title(view.story)} runs on the host. Cancelling rolls back: what was stopped is started again, which takes"
             " as long as its load takes. Leaving the console instead lets the swap go on."
@@ -146,28 +161,22 @@ class SwapApp(ExamineApp):
         except SpecConsoleError as error:
             self.tell(str(error), "error")
 
-    def _take_link(self, link: Link) -> None:
-        super()._take_link(link)
-        if link.kind is LinkKind.UP and not self._looked:
-            self._looked = True
-            self.run_worker(self._look_for_swap(), group="swap-look", exclusive=True)
-
     async def _look_for_swap(self) -> None:
         """Find a swap that another console began, or one that nobody goes on with."""
-        try:
-            known = await self.sources.swaps.known()
-        except SpecConsoleError:
-            self._looked = False  # the link broke: the next one looks again
+        known = await self.sources.swaps.known()
+        if self.swapping:
             return
-        if known.running is not None and not self.swapping:
+        if known.running is not None:
             self.tell("A swap runs on this host; key 7 shows it.", "warning")
             self.run_worker(self._follow_swap(known.running), group="swap", exclusive=True)
         else:
             self._tell_interrupted(known)
 
     def _tell_interrupted(self, known: Known) -> None:
+        from specconsole.service.swap import SwapView, title
+
         story = known.interrupted
-        if story is not None:
+        if story is not None and not (self.swap is not None and self.swap.over and self.swap.story.id == story.id):
             self.swap = SwapView(story=story, lives=False, over=True)
             step = story.step.name if story.step else "its beginning"
             self.tell(f"{title(story)} was interrupted at {step}, and nobody goes on with it; key 7 shows it.", "error")

@@ -18,6 +18,9 @@ _DRIFTS = {
 }
 SHOWN = 12
 """Starts whose values are listed, the newest ones."""
+NARROWEST = 9
+LEAST = ("coverage", "acceptance_rate", "tau")
+"""What is left out first of their table."""
 
 
 def trend_rows(found: Sequence[Trend], day: Callable[[float], str], cells: int) -> list[Row]:
@@ -61,9 +64,21 @@ def _curve(values: Sequence[float], cells: int) -> str:
 
 def _values(one: Trend, day: Callable[[float], str], cells: int) -> Iterator[Row]:
     times = sorted({point.at for course in one.courses for point in course.points})[-SHOWN:]
-    by_time = [{point.at: point.value for point in course.points} for course in one.courses]
-    heads = [f"{FORMS[course.key].head:>12}" for course in one.courses]
+    courses = _fitting(one.courses, cells)
+    by_time = [{point.at: point.value for point in course.points} for course in courses]
+    wide = [max(len(FORMS[course.key].head), NARROWEST) for course in courses]
+    heads = (f"{FORMS[course.key].head:>{size}}" for course, size in zip(courses, wide, strict=True))
     yield cut(((f" {'start':<19} " + " ".join(heads), "muted"),), cells)
     for at in times:
-        shown = (FORMS[c.key].shown(known.get(at)) for c, known in zip(one.courses, by_time, strict=True))
-        yield cut(((f" {day(at):<19} ", "muted"), (" ".join(f"{word:>12}" for word in shown), "text")), cells)
+        known = zip(courses, by_time, wide, strict=True)
+        shown = (f"{FORMS[course.key].shown(found.get(at)):>{size}}" for course, found, size in known)
+        yield cut(((f" {day(at):<19} ", "muted"), (" ".join(shown), "text")), cells)
+
+
+def _fitting(courses: Sequence[Course], cells: int) -> Sequence[Course]:
+    """Without the figures that the others tell between them, where there is no room for all; curves show them still."""
+    left = list(courses)
+    for key in LEAST:
+        if 21 + sum(max(len(FORMS[course.key].head), NARROWEST) + 1 for course in left) > cells:
+            left = [course for course in left if course.key != key]
+    return left

@@ -33,15 +33,21 @@ _BY_HEALTH = {
     Health.DEAD: StateWord("✖", "engine dead", "bad"),
     Health.WRONG: StateWord("▲", "other server", "warn"),
 }
+LOADING = _BY_HEALTH[Health.REFUSED]
 STALLED = StateWord("▲", "stalled", "warn")
 GONE = StateWord("▲", "not answering", "warn")
+UNDERIVED = StateWord("○", "not derived", "muted")
 QUIET_S = 5.0
 """Requests run, and for this long no token was counted: said, since /health alone would not tell."""
 
 
-def engine_word(engine: EngineSnapshot, answered: bool) -> StateWord:
-    """Say how an active unit's server is; a port where nothing listens means loading until it has `answered` once."""
-    if engine.health is Health.ANSWERING and (engine.quiet_s or 0.0) >= QUIET_S:
+def engine_word(engine: EngineSnapshot, answered: bool, pace: float = 1.0) -> StateWord:
+    """Say how an active unit's server is; a port where nothing listens means loading until it has `answered` once.
+
+    `pace` is how many seconds of the host pass in one of the viewer's: in a demo a server is not quiet before its next
+    token could be seen.
+    """
+    if engine.health is Health.ANSWERING and (engine.quiet_s or 0.0) >= QUIET_S * pace:
         return STALLED
     if answered and engine.health in (Health.REFUSED, Health.STARTING):
         return GONE
@@ -56,6 +62,8 @@ def state_word(unit: Unit, server: StateWord | None = None) -> StateWord:
         server: how its server is (`engine_word`); None: not known now, and then nothing is called serving.
     """
     state = unit.state
+    if unit.underived:
+        return UNDERIVED
     if state.load != "loaded" and not (state.load == "masked" and state.running):
         return StateWord("?", text.one_line(state.load, 16), "warn")
     if state.active == "failed":

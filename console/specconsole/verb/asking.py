@@ -16,8 +16,11 @@ async def ask(question: str) -> str:
     return await asyncio.to_thread(sys.stdin.readline)
 
 
-async def confirmed(question: str) -> bool:
-    """Ask, and tell whether the answer was yes; the default is no. Raises UsageError where nobody can be asked."""
+async def confirmed(question: str, look: str = "--dry-run") -> bool:
+    """Ask, and tell whether the answer was yes; the default is no. Raises UsageError where nobody can be asked.
+
+    `look`: how to see it without doing it.
+    """
     if not sys.stdin.isatty():
-        raise UsageError("Nobody can be asked here.", hint="Confirm with --yes, or look with --dry-run.")
+        raise UsageError("Nobody can be asked here.", hint=f"Confirm with --yes, or look with {look}.")
     return (await ask(f"{question} [y/N] ")).strip().lower() in ("y", "yes")

@@ -33,6 +33,7 @@ from specconsole.service import choose, discover
 from specconsole.service.unit import Role, Unit
 from specconsole.text import clean, one_line
 from specconsole.verb import bench_cells, bench_self, output
+from specconsole.verb.bench_ready import refuse_loading
 from specconsole.verb.session import TERMINATED, add_host_arguments, drive, open_host, profile_for
 
 FAILED, LINK, INCONCLUSIVE, INTERRUPTED = 1, 4, 5, 130
@@ -117,6 +118,7 @@ async def _run(args: argparse.Namespace) -> int:
                 unit = await chosen(host, said, args.unit)
                 speculates = unit.serving.role is Role.VARIANT
                 refuse_random(specs, speculates=speculates, allowed=args.allow_random)
+                await refuse_loading(host, unit, args)
                 first, *more = specs
                 if more:
                     grid = await bench_cells.followed(
@@ -156,7 +158,7 @@ async def lying(host: Host, *, running: bool) -> Carried:
     if found is None and not running and standing.runs:
         found = standing.runs[-1]
     if found is None and (other := await experiment(host)) is not None:
-        hint = f"`specconsole experiment watch {host.name}` shows it, with the figures of each run."
+        hint = f"`specconsole experiment watch {host.typed}` shows it, with the figures of each run."
         raise NotRunning(f"No benchmark of its own runs on {host.name}: the experiment {other.name} does.", hint=hint)
     if found is None:
         raise NotRunning(f"No benchmark runs on {host.name}{'' if running else ', and none waits there'}.")

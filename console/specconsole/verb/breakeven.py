@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 from specconsole.bench.breakeven import Measured, drafter, experts, predict
 from specconsole.bench.sentence import moe, other_drafters, other_lengths, sentences
@@ -46,11 +47,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Say it; 0 whatever the answer."""
     base_s = seconds(args.base)
-    measured = measured_by(args, base_s)
-    possible(measured)
-    touched = experts_touched(args, measured)
     lengths = listed("--other-k", args.other_k, whole(1, 64))
     chances = listed("--chance", args.chance, number(0, 1))
+    measured = measured_by(args, base_s)
+    possible(measured)
+    for option, given in (("--other-k", lengths), ("--chance", chances)):
+        if given and measured.k is None:
+            raise UsageError(f"{option} needs --k.", hint="It is reckoned from the measured k: --k K, or --positions.")
+    touched = experts_touched(args, measured)
     if args.json:
         output.write_json({**facts(measured, base_s, lengths, chances), "experts_touched": touched})
     else:
@@ -73,11 +77,12 @@ def measured_by(args: argparse.Namespace, base_s: float) -> Measured:
     length: float | None = args.length
     if args.rate is not None and k is not None:
         length = 1 + k * args.rate
+    agreeing(args, places, length)
     covered = 1.0 if args.coverage is None else args.coverage
     if args.tau is not None:
         tau = args.tau
     elif args.step is not None:
-        tau = seconds(args.step) / spec_s
+        tau = tau_of(args, spec_s)
     else:
         assert length is not None  # one of the four is required
         tau = 1 + covered * (length - 1)
@@ -86,6 +91,56 @@ def measured_by(args: argparse.Namespace, base_s: float) -> Measured:
     elif length is None and covered > 0:
         length = 1 + (tau - 1) / covered
     return Measured(tau * spec_s / base_s, tau, k, args.coverage, length, None, places or None)
+
+
+def tau_of(args: argparse.Namespace, spec_s: float) -> float:
+    """Tokens a step, by the time of a step. Raises UsageError."""
+    tau = seconds(args.step) / spec_s
+    if tau < 1 - ROUNDED:
+        raise UsageError(
+            f"--step {args.step} is shorter than --spec {args.spec}, and a step brings one token at least: {tau:.3g} tokens a step"
+            " cannot be.",
+            hint="--step is the mean time of a step with speculation, --spec the mean time of a token.",
+        )
+    return max(tau, 1.0)
+
+
+def agreeing(args: argparse.Namespace, places: tuple[float, ...], length: float | None) -> None:
+    """Refuse inputs of which only one can be true. Raises UsageError, which names them."""
+    told = f"--length {args.length:g}" if args.length is not None else f"--rate {args.rate:g}" if length else ""
+    if any(later > earlier for earlier, later in pairwise(places)):
+        raise UsageError(
+            f"--positions {args.positions} rises, and a token is accepted only where the one before it was.",
+            hint="Give accepted at position i / drafts, position 1 first.",
+        )
+    if length is not None and args.k is not None and length > 1 + args.k + ROUNDED:
+        raise UsageError(
+            f"{told} and --k {args.k} contradict each other: {args.k} drafted tokens make a length of {args.k + 1} at most."
+        )
+    by_place = 1 + sum(places) if places else None
+    if by_place is not None and length is not None and not _alike(by_place, length):
+        raise UsageError(
+            f"{told} and --positions contradict each other: the positions make a length of {by_place:.3g}, not {length:.3g}."
+        )
+    drafted = length if length is not None else by_place
+    if drafted is None:
+        return
+    told = told or "--positions"
+    if args.coverage == 0 and drafted > 1:
+        raise UsageError(f"--coverage 0 and {told} contradict each other: where no step drafted, nothing was accepted.")
+    if args.tau is None:
+        return
+    most = 1 + (1.0 if args.coverage is None else args.coverage) * (drafted - 1)
+    if not _alike(args.tau, most) and (args.tau > most or args.coverage is not None):
+        raise UsageError(
+            f"--tau {args.tau:g} and {told} contradict each other: {told} makes {most:.3g} tokens a step"
+            f"{' at most' if args.coverage is None else f' with --coverage {args.coverage:g}'}."
+        )
+
+
+def _alike(one: float, other: float) -> bool:
+    """The same but for rounding, and for what is accepted past an answer's end and never sent (up to 10 %)."""
+    return abs(one - other) <= max(ROUNDED, 0.1 * other)
 
 
 def possible(measured: Measured) -> None:
@@ -165,10 +220,11 @@ def listed(option: str, words: str, kind: Callable[[str], float]) -> list:  # ty
 
 
 def number(low: float, high: float) -> Callable[[str], float]:
-    """A kind of argument: a number within bounds."""
+    """A kind of argument: a number within bounds; a share may be written in percent."""
 
     def read(word: str) -> float:
-        value = float(word)
+        percent = high == 1 and word.strip().endswith("%")
+        value = float(word.strip()[:-1]) / 100 if percent else float(word)
         if not low <= value <= high:
             raise argparse.ArgumentTypeError(f"{word} is not from {low:g} to {high:g}")
         return value

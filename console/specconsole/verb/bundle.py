@@ -17,7 +17,7 @@ from specconsole.errors import UsageError
 from specconsole.history.memory import Memory
 from specconsole.host.base import Host
 from specconsole.logs import since
-from specconsole.logs.redact import mask_value
+from specconsole.logs.redact import mask, mask_value
 from specconsole.text import clean, one_line
 from specconsole.verb import output
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
@@ -70,8 +70,16 @@ async def _run(args: argparse.Namespace, begin: float | None) -> int:
         ) as found:
             parts += [part async for part in found]
         parts.append(("history.json", await _history(host)))
-        made = host.clock.now()
-    about = {"bundle": 1, "host": name, "made": made, "since": begin, "specconsole": __version__, "missing": missing}
+        made, typed = host.clock.now(), mask(host.typed)
+    about = {
+        "bundle": 1,
+        "host": name,
+        "typed": typed,
+        "made": made,
+        "since": begin,
+        "specconsole": __version__,
+        "missing": missing,
+    }
     parts.insert(0, ("bundle.json", (json.dumps(about, indent=1) + "\n").encode()))
     parts.append(("report.json", _report(parts)))
     stamp = datetime.fromtimestamp(made).strftime("%Y%m%d-%H%M%S")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from specconsole.bench.run import BenchRun
 from specconsole.errors import UsageError
 from specconsole.history.memory import Memory
 from specconsole.remote import outside
+from specconsole.text import one_line
 from specconsole.verb import output
 from specconsole.verb.bench import show
 from specconsole.verb.session import drive
@@ -59,15 +61,20 @@ async def _run(args: argparse.Namespace) -> int:
         raise UsageError("One run alone compares with nothing.", hint="`specconsole history runs` lists more.")
     memory = Memory()
     try:
-        runs = [run for name in args.runs for run in await read(name, memory)]
+        runs, twice = once([(name, run) for name in args.runs for run in await read(name, memory)])
         loads = await loads_of(runs, memory)
     finally:
         await memory.close()
+    if len(runs) < 2:
+        raise UsageError(
+            f"{' and '.join(dict.fromkeys(args.runs))}: A and B are the same run, which compares with nothing but itself.",
+            hint="Give two runs; `specconsole history runs` lists more.",
+        )
     found = sort(runs, args.margin, loads)
     if not found.comparisons:
         reason = "; ".join(found.alone) or "all of them measured the same arm"
         raise UsageError(f"Nothing to compare: {reason}.", hint="Give two of them to compare their starts.")
-    more = (*best_k(found.comparisons), *found.alone)
+    more = (*twice, *best_k(found.comparisons), *found.alone)
     if args.json:
         output.write_json({"comparisons": [facts(one) for one in found.comparisons], "notes": more})
     else:
@@ -78,10 +85,25 @@ async def _run(args: argparse.Namespace) -> int:
     return max(exit_code(one) for one in found.comparisons)
 
 
+def once(named: Sequence[tuple[str, BenchRun]]) -> tuple[list[BenchRun], list[str]]:
+    """Each run once, by what it holds and not by its name, and a warning for each that was given again."""
+    first: dict[str, str] = {}
+    runs, twice = [], []
+    for name, run in named:
+        held = repr(replace(run, identity=replace(run.identity, unit="")) if run.told else run)
+        if held in first:
+            same = f", the same as {first[held]}," if first[held] != name else ""
+            twice.append(f"! {one_line(name)}{same} was given more than once, and counts once.")
+        else:
+            first[held] = name
+            runs.append(run)
+    return runs, list(dict.fromkeys(twice))
+
+
 def exit_code(found: Comparison) -> int:
-    """5 where the two are not comparable, or where their starts leave it open."""
-    open_ = found.judgement.word in (Word.UNCLEAR, Word.UNKNOWN)
-    return INCONCLUSIVE if open_ or not found.comparable else 0
+    """5 where the two are not comparable, or where their starts give no verdict, as one start each never does."""
+    told = found.judgement.word in (Word.FASTER, Word.SLOWER, Word.ALIKE)
+    return 0 if told and found.comparable else INCONCLUSIVE
 
 
 def facts(found: Comparison) -> dict[str, object]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
+import gc
 import os
-import sys
+from importlib import import_module
+from types import ModuleType
 
 from specconsole import paths, settings
 from specconsole.errors import UsageError
@@ -31,34 +34,51 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show the console until the user leaves it."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not output.at_terminal():
         raise UsageError(
             "The console needs a terminal.", hint="Use status, gpus, units or logs with --json in scripts."
         )
     if args.rate is not None and not RATES[0] <= args.rate <= RATES[1]:
         raise UsageError(f"--rate {args.rate:g} is out of range.", hint=f"It takes {RATES[0]:g} to {RATES[1]:g}.")
     hooks_of(args)  # what cannot work is told before the host is asked
-    return drive(_show(args, settings.load()))
+    gc.disable()  # an eighth of what it takes to load all modules; the screen turns it on again when it stands
+    try:
+        return drive(_show(args, settings.load()))
+    finally:
+        gc.enable()  # no screen came: the host was not reached
 
 
 async def _show(args: argparse.Namespace, own: Settings) -> int:
     from specconsole.host.prompts import TerminalPrompter
-    from specconsole.ui.run import run as show
-    from specconsole.ui.screens.prompt import ScreenPrompter
+    from specconsole.ui.prompting import ScreenPrompter
 
     prompter = ScreenPrompter(TerminalPrompter())
+    # The screen takes a second of work to load: it is loaded while the host's answers are waited for.
+    screen = asyncio.create_task(asyncio.to_thread(_load_screen))
+    interval_s, environ = 1 / (args.rate or own.rate), dict(os.environ)
     async with open_host(args, prompter) as host:
-        return await show(
-            host,
-            clock=host.clock,
-            profile=profile_for(args, host),
-            state=paths.state_dir(),
-            theme=args.theme or own.theme or "",
-            keymap=own.keymap,
-            interval_s=1 / (args.rate or own.rate),
-            mouse=own.mouse and not args.no_mouse,
-            ascii_only=own.ascii or args.ascii or not output.speaks_utf8(),
-            environ=dict(os.environ),
-            prompter=prompter,
-            hooks=hooks_of(args),
-        )
+        from specconsole.ui.feeds import feeds_of
+
+        async with feeds_of(host, host.clock, profile_for(args, host), paths.state_dir(), environ) as feeds:
+            await feeds.begin(interval_s)
+            return await (await screen).run(  # type: ignore[no-any-return]
+                host,
+                feeds,
+                clock=host.clock,
+                state=paths.state_dir(),
+                theme=args.theme or own.theme or "",
+                keymap=own.keymap,
+                interval_s=interval_s,
+                mouse=own.mouse and not args.no_mouse,
+                ascii_only=own.ascii or args.ascii or not output.speaks_utf8(),
+                environ=environ,
+                prompter=prompter,
+                hooks=hooks_of(args),
+            )
+
+
+def _load_screen() -> ModuleType:
+    """Import what the first screen needs; at first what asks the host, which then answers during the rest."""
+    for name in ("feeds", "run"):
+        module = import_module(f"specconsole.ui.{name}")
+    return module

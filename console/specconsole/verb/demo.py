@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,9 @@ from specconsole.verb import output
 from specconsole.verb.session import drive
 
 if TYPE_CHECKING:
+    from specconsole.explain.collected import Collected
     from specconsole.host.simulated import SimulatedHost
+    from specconsole.host.simulated.replay import Player
     from specconsole.profile import Profile
     from specconsole.settings import Settings
 
@@ -26,15 +27,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "Show the console on a simulated host, whose time may pass faster. Without --scenario real vLLM starts are"
         " replayed, recorded on one NVIDIA H200. A written scenario has eight GPUs, a baseline and an n-gram unit of"
         " Kimi-K2.5, and a load of up to 90 minutes. Units can be started, stopped and measured; then the story ends."
-        " Every verb takes a scenario as its HOST too: specconsole watch demo:slow-disk@600."
+        " Every verb takes a scenario as its HOST too: specconsole watch demo:slow-disk@600. A demo lives in the process that"
+        " shows it: a second console cannot join it, and begins a story of its own."
     )
     parser.add_argument("--scenario", default="h200", metavar="NAME", help="which (h200); NAME:UNIT: that unit serves")
     parser.add_argument(
         "--replay",
         metavar="FILE",
-        help="play what `specconsole bundle` collected, by the time of its log; nothing can be changed",
+        help="play what `specconsole bundle` collected, by the time of its log; ) ( } { > < jump in it; nothing can be changed",
     )
     parser.add_argument("--speed", type=float, metavar="N", help="1 to 600 times as fast; the usual one is listed")
+    parser.add_argument(
+        "--at",
+        metavar="TIME",
+        help="where a replay begins: error (the first one of its log), end, +SECONDS, or a time of day, HH:MM[:SS], here",
+    )
     parser.add_argument("--list", action="store_true", help="list the scenarios and end")
     parser.add_argument(
         "--gpus", type=int, default=1, metavar="N", help="show a recording's GPU up to 8 times, so marked"
@@ -52,6 +59,8 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         output.write_text(listing())
         return 0
+    if args.at is not None and not args.replay:
+        raise UsageError("--at is for a replay.", hint="Say which: demo --replay FILE --at error.")
     if args.replay:
         return drive(_replay(args, settings.load()))
     asked = demo(f"demo:{args.scenario}") or Demo(args.scenario)
@@ -82,11 +91,19 @@ def _label(name: str) -> str:
 async def _replay(args: argparse.Namespace, own: Settings) -> int:
     """A bundle is somebody's: what this machine remembers of its own hosts is left alone."""
     from specconsole.explain.archive import contents
+    from specconsole.explain.collected import collected
+    from specconsole.explain.moments import moments
     from specconsole.host.simulated import replay
 
     if args.speed is not None and not SLOWEST <= args.speed <= FASTEST:
         raise UsageError(f"A speed of {args.speed:g} is out of range.", hint=f"It takes {SLOWEST:g} to {FASTEST:g}.")
-    return await _play(args, replay.make(contents(Path(args.replay)), args.speed), own, None)
+    parts = contents(Path(args.replay))
+    player = replay.Player.of(parts, args.speed, args.at, moments)
+    played = (player, collected(parts))
+    code = await _play(args, player.host(), own, None, played)
+    while player.again:
+        code = await _play(args, player.host(), own, None, played)
+    return code
 
 
 async def _show(args: argparse.Namespace, asked: Demo, own: Settings) -> int:
@@ -95,23 +112,33 @@ async def _show(args: argparse.Namespace, asked: Demo, own: Settings) -> int:
     return await _play(args, make(asked, read_only=args.read_only, gpus=args.gpus), own, paths.state_dir())
 
 
-async def _play(args: argparse.Namespace, host: SimulatedHost, own: Settings, state: Path | None) -> int:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+async def _play(
+    args: argparse.Namespace,
+    host: SimulatedHost,
+    own: Settings,
+    state: Path | None,
+    played: tuple[Player, Collected] | None = None,
+) -> int:
+    if not output.at_terminal():
         raise UsageError("The console needs a terminal.", hint="Use specconsole status demo --json in scripts.")
+    from specconsole.ui.feeds import feeds_of
     from specconsole.ui.run import run as show
 
+    player, told = played or (None, None)
     await host.open()
     try:
-        return await show(
-            host,
-            clock=host.clock,
-            profile=_profile() if host.recorded else None,
-            state=state,
-            theme=args.theme or own.theme or "",
-            keymap=own.keymap,
-            interval_s=1 / own.rate,
-            mouse=own.mouse and not args.no_mouse,
-            ascii_only=own.ascii or args.ascii or not output.speaks_utf8(),
-        )
+        async with feeds_of(host, host.clock, _profile() if host.recorded else None, state, {}, told) as feeds:
+            return await show(
+                host,
+                feeds,
+                clock=host.clock,
+                state=state,
+                theme=args.theme or own.theme or "",
+                keymap=own.keymap,
+                interval_s=1 / own.rate,
+                mouse=own.mouse and not args.no_mouse,
+                ascii_only=own.ascii or args.ascii or not output.speaks_utf8(),
+                replay=player,
+            )
     finally:
         await host.close()

@@ -81,7 +81,7 @@ async def _write(host: Host, plan: Derivation) -> None:
     for line in (*done.unverified, *done.complaints):
         say(f"systemd-analyze: {line}")
     say(f"wrote {done.path} (mode {done.mode}); systemd reads the command as meant. Nothing was started or enabled")
-    say(f"next: specconsole swap {host.name} {plan.name.removesuffix('.service')}")
+    say(f"next: specconsole swap {host.typed} {plan.name.removesuffix('.service')}")
 
 
 def _refused(plan: Derivation) -> int:

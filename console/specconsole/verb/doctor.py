@@ -8,7 +8,8 @@ from importlib.resources import files
 from specconsole import resources
 from specconsole.errors import UsageError
 from specconsole.history.memory import Memory
-from specconsole.service.doctor import Check, Level, judge, worst
+from specconsole.service.check import Check, Level
+from specconsole.service.doctor import judge, worst
 from specconsole.service.examine import Readings, examine
 from specconsole.service.swap import remembered
 from specconsole.text import clean

@@ -106,7 +106,7 @@ def _code(snapshot: EngineSnapshot) -> int:
 
 
 def _show(host: Host, unit: Unit, snapshot: EngineSnapshot, *, as_json: bool, once: bool) -> None:
-    read_s_ago = snapshot.age(host.clock.monotonic())
+    read_s_ago = snapshot.age(host.clock.monotonic()) / host.clock.speed
     if as_json:
         record = {"host": host.name, "unit": unit.key, "read_s_ago": round(read_s_ago, 3), **facts(snapshot)}
         (output.write_json if once else output.write_json_line)(record)

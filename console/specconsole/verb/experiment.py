@@ -10,15 +10,17 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from specconsole import resources
+from specconsole import paths, resources
 from specconsole.errors import NotPermitted, NotRunning, SpecConsoleError, UsageError
 from specconsole.history.memory import Memory
+from specconsole.host import target
 from specconsole.host.base import Host
 from specconsole.remote import outside
 from specconsole.text import clean, one_line, reason
 from specconsole.verb import output
 from specconsole.verb.link import say, telling_of_the_link
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
+from specconsole.verb.witness import Witness
 
 if TYPE_CHECKING:
     from specconsole.experiment.carry import View
@@ -52,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Do it."""
     if args.what == "plans":
-        return _plans()
+        return _plans(as_json=args.json)
     if args.what != "run":  # one word follows: the host
         args.plan, args.host = None, args.host or args.plan
     if not args.host:
@@ -94,7 +96,13 @@ async def _begin(args: argparse.Namespace, host: Host, memory: Memory) -> int:
     if args.dry_run:
         return 1 if made.blockers else 0
     if made.blockers:
-        raise NotPermitted(f"Nothing was begun: {'; '.join(made.blockers)}.")
+        other = any("has no unit" in one for one in made.blockers)
+        hint = (
+            "specconsole experiment plans names the plan's file: copy it, and name this host's units in it."
+            if other
+            else ""
+        )
+        raise NotPermitted(f"Nothing was begun: {'; '.join(made.blockers)}.", hint=hint)
     if not args.yes and not _confirmed(host):
         say("nothing was changed")
         return 1
@@ -105,7 +113,7 @@ async def _begin(args: argparse.Namespace, host: Host, memory: Memory) -> int:
 
 
 def _show(args: argparse.Namespace, made: Prepared, going: Lying | None) -> None:
-    from specconsole.experiment.prepare import lines
+    from specconsole.experiment.preview import lines
 
     rows = lines(made)
     if args.json:
@@ -160,9 +168,13 @@ async def _watch(args: argparse.Namespace, host: Host, ident: str, memory: Memor
 
     teller = _Teller(as_json=args.json)
     view = carry.View()
-    async with aclosing(carry.follow(host, ident, host.clock)) as views:
+    witness = Witness(host, profile_for(args, host), memory, trouble=say)
+    async with witness, aclosing(carry.follow(host, ident, host.clock)) as views:
         async for view in views:
             teller(view)
+            if swap := view.now.get("swap"):
+                witness.see_swap(str(swap))
+        await witness.end()
     teller.clear()
     if view.end is None:
         raise SpecConsoleError(
@@ -186,7 +198,7 @@ class _Teller:
             self.clear()
             if self.as_json:
                 output.write_json_line(event)
-            else:
+            elif event["event"] != "cell" or event.get("text"):  # one cell alone is its step
                 say(line_of(event))
         self._told = len(view.events)
         if self.live and view.now and not view.over:
@@ -208,24 +220,31 @@ def line_of(event: object) -> str:
     assert isinstance(event, dict)
     number = event.get("number")
     step = f"step {int(number) + 1} {event.get('arm')}: " if number is not None else ""
+    if event["event"] == "cell":
+        return one_line(
+            f"{step}{event['text']}: {' '.join(str(event[name]) for name in ('state', 'why') if event.get(name))}"
+        )
     names = ("state", "outcome", "text", "why") if number is not None else ("event", "arm", "outcome", "text", "why")
     return one_line(step + " ".join(str(event[name]) for name in names if event.get(name)))
 
 
 async def _report(args: argparse.Namespace, host: Host, lying: Lying, memory: Memory) -> int:
     """Fetch, report, and let the host forget what is over."""
-    from specconsole.experiment import carry, fetch
+    from specconsole.experiment import carry, fetch, kept
 
     found = await fetch.fetch(host, lying.id, memory)
+    await kept.remember(host, found, memory)
     code = _report_of(args, found)
     outcome = found.end.get("outcome") if found.end is not None else None
     if args.to and not args.keep and outcome == "finished":
         await carry.forget(host, lying.id)
+    elif outcome == "finished" and target.demo(args.host) is not None:
+        say("a demo forgets it with this command: --to FOLDER writes the report")
     elif outcome == "finished":
-        say(f"it stays on the host until `specconsole experiment report {host.name} --to FOLDER` has fetched it")
+        say(f"it stays on the host until `specconsole experiment report {host.typed} --to FOLDER` has fetched it")
     elif outcome is not None:
         say(
-            f"it stays on the host: `specconsole experiment run PLAN {host.name} --resume` does the steps that are left"
+            f"it stays on the host: `specconsole experiment run PLAN {host.typed} --resume` does the steps that are left"
         )
     return code
 
@@ -261,11 +280,21 @@ def _read(name: str) -> Experiment:
     return Experiment.from_json(value if isinstance(value, dict) else {})
 
 
-def _plans() -> int:
+def _plans(*, as_json: bool) -> int:
     from specconsole.experiment.plan import KIND, named
 
-    rows: Sequence[tuple[str, str, str]] = [
-        (name, " → ".join(found.order), found.description) for name in resources.find(KIND) for found in (named(name),)
+    found = [(name, file, named(name)) for name, file in resources.find(KIND).items()]
+    if as_json:
+        output.write_json(
+            [
+                {"name": name, "order": plan.order, "what": plan.description, "file": str(file)}
+                for name, file, plan in found
+            ]
+        )
+        return 0
+    rows: Sequence[tuple[str, ...]] = [
+        (name, " → ".join(plan.order), plan.description, str(file)) for name, file, plan in found
     ]
-    output.write_text(output.table(("PLAN", "ORDER", "WHAT"), rows))
+    output.write_text(output.table(("PLAN", "ORDER", "WHAT", "FILE"), rows))
+    output.write_text(f"For other units copy one to {paths.config_dir() / KIND}/NAME.toml and name them in its [arms].")
     return 0

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
+import select
+import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +13,10 @@ from typing import BinaryIO
 
 from specconsole.errors import UsageError
 from specconsole.verb import output
+
+PATIENCE_S = 5.0
+"""For the first byte of a named pipe."""
+_OURS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +50,36 @@ def _opened(names: list[str]) -> Iterator[tuple[str, BinaryIO]]:
             yield "standard input", sys.stdin.buffer
             continue
         try:
-            with Path(name).open("rb") as file:
+            with _open(name) as file:
                 yield name, file
         except OSError as error:
             raise UsageError(f"{name} cannot be read.", f"{error.strerror or error}.") from error
+
+
+def _open(name: str) -> BinaryIO:
+    """Open a file; a named pipe is waited for at its beginning only, since one that nobody writes to has no end.
+
+    What the shell puts in the place of `<(command)` has a writer, however long that thinks.
+    """
+    path = Path(name)
+    mode = path.stat().st_mode
+    if stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
+        raise UsageError(f"{name} is no file.", "It is a device or a socket.", "Give a file, or - for standard input.")
+    if not stat.S_ISFIFO(mode) or name.startswith(_OURS):
+        return path.open("rb")
+    return _written(name, os.open(name, os.O_RDONLY | os.O_NONBLOCK))
+
+
+def _written(name: str, pipe: int) -> BinaryIO:
+    """A named pipe in which something stands, or whose writer has gone."""
+    watch = select.poll()
+    watch.register(pipe, select.POLLIN)
+    if not watch.poll(PATIENCE_S * 1000):
+        os.close(pipe)
+        raise UsageError(
+            f"{name} is a pipe into which nobody writes.",
+            f"Nothing came in {PATIENCE_S:g} seconds.",
+            "Begin what writes into it first, or give a file; - reads standard input.",
+        )
+    os.set_blocking(pipe, True)
+    return os.fdopen(pipe, "rb")

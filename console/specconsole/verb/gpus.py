@@ -10,7 +10,7 @@ from contextlib import aclosing
 from specconsole.errors import UsageError
 from specconsole.gpu import view
 from specconsole.gpu.control import ProbeControl
-from specconsole.gpu.fault import Fault, FaultWatch
+from specconsole.gpu.fault import Fault, FaultWatch, asked
 from specconsole.gpu.follow import follow
 from specconsole.gpu.sample import Fleet, Gpu, GpuProcess
 from specconsole.host.base import Host
@@ -73,7 +73,7 @@ async def _settled(stream: AsyncGenerator[Fleet, None]) -> Fleet:
 
 def _show(host: Host, fleet: Fleet, faults: Sequence[Fault], *, as_json: bool, once: bool) -> None:
     skew = (host.facts.clock_skew_s if host.facts else None) or 0.0
-    read_s_ago = max(host.clock.now() + skew - fleet.at, 0.0)
+    read_s_ago = max(host.clock.now() + skew - fleet.at, 0.0) / host.clock.speed
     if as_json:
         record = {"host": host.name, "read_s_ago": round(read_s_ago, 3), **_plain(fleet), "faults": faults}
         (output.write_json if once else output.write_json_line)(record)
@@ -111,7 +111,8 @@ def _verdict(fleet: Fleet, faults: Sequence[Fault]) -> str:
     if fleet.source == "none":
         return "no GPU evidence"
     grave = sum(fault.grave for fault in faults)
-    return f"{grave} fault{'s' if grave > 1 else ''}" if grave else "no fault seen"
+    seen = "no fault seen" if asked(fleet) else "not every card could be asked for faults"
+    return f"{grave} fault{'s' if grave > 1 else ''}" if grave else seen
 
 
 def _origin(fleet: Fleet, read_s_ago: float) -> str:

@@ -6,10 +6,12 @@ import argparse
 import difflib
 import importlib
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from typing import NoReturn
 
 from specconsole.errors import UsageError
+from specconsole.verb.output import write_text
 
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "the console": {
@@ -106,6 +108,13 @@ class Parser(argparse.ArgumentParser):
     """Tells a mistake in one sentence, with an example of what is right, instead of a page of usage."""
 
     example = ""
+
+    def _print_message(self, message: str, file: object = None) -> None:
+        """Write a help page as all else is written: argparse keeps silent where it cannot be, and ends well."""
+        if file in (None, sys.stdout) and message:
+            write_text(message.rstrip("\n"))
+        elif message:
+            super()._print_message(message, file)  # type: ignore[arg-type]
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError for what argparse found."""

@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING
 
 from specconsole import text
 from specconsole.errors import UsageError
-from specconsole.history.entry import Load, Run, Swap
+from specconsole.history.entry import Experiment, Load, Run, Swap
 from specconsole.history.memory import Memory
-from specconsole.verb import output
+from specconsole.verb import history_import, output
+from specconsole.verb.history_unit import meant
 from specconsole.verb.session import drive
 
 if TYPE_CHECKING:
     from specconsole.bench.trend import Trend
 
 REGRESSION = 1
-LISTS = ("loads", "runs", "swaps")
+LISTS = ("loads", "runs", "swaps", "experiments")
+Kept = Load | Run | Swap | Experiment
 WANTED: Mapping[str, tuple[str, ...]] = {"trend": ("HOST", "UNIT"), "export": ("FILE",), "import": ("FILE",)}
 """What stands behind each other word."""
 
@@ -27,19 +29,41 @@ WANTED: Mapping[str, tuple[str, ...]] = {"trend": ("HOST", "UNIT"), "export": ("
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.description = (
-        "What this machine remembers; no host is asked. `history loads`, `runs` and `swaps` list. `history trend HOST UNIT`"
+        "What this machine remembers; no host is asked. `history loads`, `runs`, `swaps` and `experiments` list. `history trend HOST UNIT`"
         " lays the starts of a unit beside one another: an acceptance length that fell by 10 % is a regression even while"
         " the unit is still faster. `history export FILE` writes all of it to a new file, secrets masked (packed where the"
-        " name ends in .gz); `history import FILE` takes in such a file of another machine, and the same records once."
+        " name ends in .gz); `history import FILE` takes in such a file of another machine, and the same records once. It also"
+        " takes a result file of `vllm bench serve`, AIPerf or GuideLLM, with --host and --unit of what it measured: its runs are"
+        " marked with their tool, and a trend never mixes them with runs of `bench` or of another tool."
     )
     parser.add_argument("kind", choices=(*LISTS, *WANTED), help="what to list, or what to do")
     parser.add_argument("rest", nargs="*", metavar="ARG", help="HOST UNIT of trend, FILE of export and import")
-    parser.add_argument("--host", metavar="NAME", help="only of this host, by its own name")
-    parser.add_argument("--unit", metavar="UNIT", help="only of this unit")
+    parser.add_argument(
+        "--host",
+        metavar="NAME",
+        help="only of this host, by its own name; of import: where another tool's file was measured",
+    )
+    parser.add_argument(
+        "--unit", metavar="UNIT", help="only of this unit; of import: which one another tool's file measured"
+    )
+    parser.add_argument(
+        "--started",
+        metavar="TIME",
+        type=moment,
+        help="of import: when another tool's file was measured, where it does not tell (2026-11-30T14:05)",
+    )
     parser.add_argument(
         "-n", "--limit", type=int, default=20, metavar="N", help="at most so many, the newest first (20)"
     )
     parser.add_argument("--json", action="store_true", help="write JSON; its keys stand under schema 1")
+
+
+def moment(word: str) -> float:
+    """A time of this machine's clock, or with its own zone, in seconds since the epoch."""
+    try:
+        return datetime.fromisoformat(word.removesuffix("Z") + ("+00:00" if word.endswith("Z") else "")).timestamp()
+    except (ValueError, OverflowError, OSError) as error:
+        raise argparse.ArgumentTypeError(f"{word} is no time: write 2026-11-30T14:05") from error
 
 
 def run(args: argparse.Namespace) -> int:
@@ -60,7 +84,7 @@ async def _run(args: argparse.Namespace) -> int:
     does: Mapping[str, Callable[[argparse.Namespace, Memory], Awaitable[int]]] = {
         "trend": _trend,
         "export": _export,
-        "import": _import,
+        "import": history_import.run,
     }
     memory = Memory()
     try:
@@ -70,12 +94,14 @@ async def _run(args: argparse.Namespace) -> int:
 
 
 async def _list(args: argparse.Namespace, memory: Memory) -> int:
-    wanted = (args.host, _key(args.unit), args.limit)
-    found: Sequence[Load] | Sequence[Run] | Sequence[Swap]
-    if args.kind == "swaps":
-        found = await memory.swaps(*wanted)
-    else:
-        found = await (memory.loads(*wanted) if args.kind == "loads" else memory.runs(*wanted))
+    wanted = (args.host, await _meant(args, memory), args.limit)
+    asks: Mapping[str, Callable[..., Awaitable[Sequence[Kept]]]] = {
+        "loads": memory.loads,
+        "runs": memory.runs,
+        "swaps": memory.swaps,
+        "experiments": memory.experiments,
+    }
+    found = await asks[args.kind](*wanted)
     _usable(memory)
     if args.json:
         output.write_json({args.kind: found})
@@ -90,7 +116,8 @@ async def _list(args: argparse.Namespace, memory: Memory) -> int:
 async def _trend(args: argparse.Namespace, memory: Memory) -> int:
     from specconsole.bench.trend import trends
 
-    host, unit = args.rest[0].rpartition("@")[2], _key(args.rest[1])
+    host = args.rest[0].rpartition("@")[2]
+    unit = await meant(memory, host, args.rest[1])
     runs, loads = await memory.runs(host, unit, 1000), await memory.loads(host, unit, 1000)
     _usable(memory)
     found = trends(runs, loads)
@@ -145,7 +172,7 @@ async def _export(args: argparse.Namespace, memory: Memory) -> int:
     from specconsole.logs.redact import mask_value
 
     path = Path(args.rest[0])
-    count = await memory.export(path, mask_value, args.host, _key(args.unit))
+    count = await memory.export(path, mask_value, args.host, await _meant(args, memory))
     _usable(memory)
     if args.json:
         output.write_json({"file": path, "records": count})
@@ -154,36 +181,16 @@ async def _export(args: argparse.Namespace, memory: Memory) -> int:
     return 0
 
 
-async def _import(args: argparse.Namespace, memory: Memory) -> int:
-    from specconsole.bench.run import BenchRun
-
-    if args.host or args.unit:
-        raise UsageError("A file is imported whole.", hint="--host and --unit choose what `history export` writes.")
-    path = Path(args.rest[0])
-
-    def check(run: Run) -> None:
-        BenchRun.from_json(run.body)
-
-    merged = await memory.merge(path, check)
-    _usable(memory)
-    if args.json:
-        output.write_json({"file": path, "read": merged.read, "new": merged.new})
-    else:
-        news = ", ".join(f"{count} {name}" for name, count in merged.new.items())
-        output.write_text(f"{path}: {merged.read:,} records; new here: {news}.")
-    return 0
-
-
 def _usable(memory: Memory) -> None:
     if memory.trouble:
         raise memory.trouble
 
 
-def _key(unit: str | None) -> str | None:
-    return unit if unit is None or unit.endswith(".service") else f"{unit}.service"
+async def _meant(args: argparse.Namespace, memory: Memory) -> str | None:
+    return None if args.unit is None else await meant(memory, args.host, args.unit)
 
 
-def table(found: Sequence[Load] | Sequence[Run] | Sequence[Swap]) -> str:
+def table(found: Sequence[Kept]) -> str:
     """A line an entry."""
     loads = [item for item in found if isinstance(item, Load)]
     if loads:
@@ -193,6 +200,10 @@ def table(found: Sequence[Load] | Sequence[Run] | Sequence[Swap]) -> str:
     if swaps:
         names = ("started", "host", "did", "to", "from", "took", "outcome", "came to", "why")
         return output.table(names, [_swap(swap) for swap in swaps], right=(5,))
+    nights = [item for item in found if isinstance(item, Experiment)]
+    if nights:
+        heads = ("started", "host", "plan", "took", "outcome", "serves", "what came out")
+        return output.table(heads, [_night(night) for night in nights], right=(3,))
     columns = ("id", "started", "host", "unit", "label", "TPOT", "τ", "acceptance", "J/token", "requests")
     return output.table(columns, [_run_row(item) for item in found if isinstance(item, Run)], right=(0, 5, 6, 7, 8, 9))
 
@@ -203,6 +214,13 @@ def _swap(swap: Swap) -> tuple[str, ...]:
     return (_when(swap.started), swap.host, swap.action, swap.unit, swap.origin, took, outcome, swap.step, swap.reason)
 
 
+def _night(one: Experiment) -> tuple[str, ...]:
+    took = text.duration(one.ended - one.started) if one.ended is not None else text.UNKNOWN
+    outcome = one.outcome or "not over when last seen"
+    came = "; ".join(f"{verdict.get('arm')}: {verdict.get('said')}" for verdict in one.verdicts)
+    return (_when(one.started), one.host, one.name, took, outcome, one.serves, came or text.UNKNOWN)
+
+
 def _load(load: Load) -> tuple[str, ...]:
     answering, ready = (text.duration(at - load.started) if at else text.UNKNOWN for at in (load.answering, load.ready))
     weights = text.duration(load.weights_s)
@@ -210,7 +228,7 @@ def _load(load: Load) -> tuple[str, ...]:
 
 
 def _run_row(item: Run) -> tuple[str, ...]:
-    from specconsole.bench.trend import figure
+    from specconsole.bench.trend import figure, selftest
 
     summary = item.summary
     return (
@@ -218,7 +236,7 @@ def _run_row(item: Run) -> tuple[str, ...]:
         _when(item.started),
         item.host,
         item.unit,
-        item.label,
+        selftest(summary) or item.label,
         text.milliseconds(figure(summary, "tpot_s")),
         text.number(figure(summary, "tau"), 2),
         text.percent(figure(summary, "acceptance_rate"), 1),

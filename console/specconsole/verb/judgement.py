@@ -33,14 +33,14 @@ def verdict_text(verdict: Verdict) -> str:
     return "\n".join(lines)
 
 
-def diagnosis_lines(diagnosis: Diagnosis) -> Iterator[str]:
-    """A diagnosis on lines of its own, indented under the line that says that it failed."""
+def diagnosis_lines(diagnosis: Diagnosis, *, brief: bool = False) -> Iterator[str]:
+    """A diagnosis on lines of its own, indented under the line that says that it failed; `brief`: one advice."""
     where = f" in the phase {diagnosis.phase.replace('_', ' ')}" if diagnosis.phase else ""
     yield f"{_INDENT}{diagnosis.title}{where}: {diagnosis.sentence}"
     if diagnosis.root_line and diagnosis.root_line not in diagnosis.sentence:
         who = f"{diagnosis.process}: " if diagnosis.process else ""
         yield f"{_INDENT}cause: {who}{diagnosis.root_line}"
-    for advice in diagnosis.advice:
+    for advice in diagnosis.advice[: 1 if brief else None]:
         yield f"{_INDENT}do: {advice}"
     for note in diagnosis.notes:
         yield f"{_INDENT}note: {note}"

@@ -42,9 +42,9 @@ SCREEN = (
     ("?", "what the keys and the numbers of a pane mean"),
     ("Tab  j k", "from pane to pane, up and down"),
     ("Enter", "all of the selected unit, GPU, load or engine"),
-    ("1 … 7", "dashboard, log, bench, compare, history, doctor, swap"),
+    ("1 … 8", "dashboard, log, bench, compare, history, doctor, swap, experiment"),
     ("S X R D", "swap to, stop, restart, derive from a unit; asks first"),
-    ("b", "measure the running unit"),
+    ("b  B", "measure the running unit; an experiment: swap to each arm of a plan in turn and measure it"),
     (": ctrl+p", "find a command by its name"),
     ("q", "leave"),
 )
@@ -66,6 +66,7 @@ LESSONS: Mapping[str, Lesson] = {
             ("specconsole demo --scenario oom --speed 60", "a start that fails, 60 times as fast"),
             ("specconsole demo --list", "all scenarios"),
             ("specconsole demo --replay specconsole-gpu-1.tar.gz", "what bundle collected"),
+            ("specconsole demo --replay FILE --at error", "from just before the first error of its log"),
         ),
         {0: "you left", **USAGE},
         SCREEN,
@@ -74,9 +75,15 @@ LESSONS: Mapping[str, Lesson] = {
         (
             ("specconsole status root@gpu-1", ""),
             ("specconsole status gpu-1 --json", "for a script: docs/json.md names every key"),
+            ("specconsole status gpu-1 --look 60", "a load for a minute: after that a hang is certain"),
             ("specconsole status demo:normal:ngram", "without a host"),
         ),
-        {0: "a vLLM unit runs", 1: "the units could not be read", 3: "none runs", **LINK},
+        {
+            0: "a vLLM unit runs at the end of the look, loading or serving",
+            1: "the units could not be read",
+            3: "none runs then",
+            **LINK,
+        },
     ),
     "units": Lesson(
         (
@@ -132,7 +139,7 @@ LESSONS: Mapping[str, Lesson] = {
             ("specconsole compare 1 2 3 4", "A-B-B-A: two starts each, enough for a verdict"),
             ("specconsole compare base.json ngram.json --md", "files, as Markdown"),
         ),
-        {0: "compared; one start each gives no verdict", 5: "not comparable, or the starts leave it open", **USAGE},
+        {0: "a verdict", 5: "not comparable, or the starts give no verdict, as one each never do", **USAGE},
     ),
     "experiment": Lesson(
         (
@@ -171,11 +178,12 @@ LESSONS: Mapping[str, Lesson] = {
             ("specconsole watch root@gpu-1", "the unit that starts or runs"),
             ("specconsole watch gpu-1 ngram --timeout 7200", "two hours at most"),
             ("specconsole watch gpu-1 --on-ready 'say ready'", "and run something here at its end"),
+            ("specconsole watch gpu-1 --on-stuck 'say stuck'", "and when it hangs"),
             ("specconsole watch demo:slow-disk@600", "without a host"),
         ),
         {
             0: "ready (answering, where read-only or without the key)",
-            1: "the start failed",
+            1: "the start failed, or had failed before",
             3: "the unit does not run",
             5: "the time is up",
             **LINK,
@@ -248,6 +256,7 @@ LESSONS: Mapping[str, Lesson] = {
             ("specconsole history loads --host gpu-1 -n 5", ""),
             ("specconsole history trend gpu-1 vllm-kimi", "what got worse"),
             ("specconsole history export all.jsonl.gz", "for another machine"),
+            ("specconsole history import result.json --host gpu-1 --unit vllm-kimi", "of vllm bench serve"),
         ),
         {0: "told", 1: "of trend: something got worse; or the history cannot be read", **USAGE},
     ),

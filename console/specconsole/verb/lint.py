@@ -17,6 +17,7 @@ from specconsole.verb.link import say, telling_of_the_link
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
 
 if TYPE_CHECKING:
+    from specconsole.history.memory import Memory
     from specconsole.service.drafter import Offer, Offers
     from specconsole.service.finding import Finding
     from specconsole.service.lint import Linted, Subject
@@ -77,7 +78,7 @@ async def _run(args: argparse.Namespace) -> int:
             linted = [Linted(subject.unit, lint(subject)) for subject in subjects]
             found = await _offers(args, host, subjects)
             if args.fix:
-                return await _fix(args, host, units, subjects[0], linted[0])
+                return await _fix(args, host, units, subjects[0], memory)
             if args.json:
                 output.write_json({"host": host.name, "units": [facts(one) for one in linted], "drafters": found})
             else:
@@ -157,41 +158,43 @@ def _offer(offer: Offer) -> Iterator[str]:
         yield f"{'':23}--speculative-config '{one_line(offer.config)}'"
 
 
-async def _fix(args: argparse.Namespace, host: Host, units: Sequence[Unit], subject: Subject, one: Linted) -> int:
+async def _fix(args: argparse.Namespace, host: Host, units: Sequence[Unit], subject: Subject, memory: Memory) -> int:
     """Show the drop-in, ask, write it, and look again."""
-    from specconsole.service import inspection, mend
-    from specconsole.service.lint import lint
+    from specconsole.service import mending
 
-    facts_ = await host.up()
-    (manager,) = await inspection.managers(host, facts_, [subject.unit])
-    plan = await mend.plan(host, subject, one.findings, manager)
+    found = await mending.of_subject(host, subject)
+    plan, one = found.mend, found.linted
     if not args.json:
         output.write_text(preview(one, plan))
     if not plan.text:
         return _nothing(args, host, one)
     if plan.blockers:
         raise NotPermitted(f"Nothing can be written: {'; '.join(plan.blockers)}.")
-    if not args.yes and not await confirmed(f"Write {plan.path} on {host.name}?"):
+    if not args.yes and not await confirmed(f"Write {plan.path} on {host.name}?", "no --fix"):
         say("nothing was written")
         return 1
-    path = await mend.write(host, plan)
-    (after,) = await inspection.subjects(host, units, [subject.unit])
-    left = [finding for finding in lint(after) if finding.id in {mended.id for mended in plan.mended}]
+    done = await mending.carry_out(host, units, plan, memory)
     if args.json:
-        output.write_json({"host": host.name, "unit": subject.unit.key, "wrote": path, "text": plan.text, "left": left})
+        told = {"host": host.name, "unit": subject.unit.key, "wrote": done.path, "text": plan.text, "left": done.left}
+        output.write_json(told)
     else:
-        say(f"wrote {path}; systemd has read it. It counts from the next start of {subject.unit.key} on")
-        for finding in left:
+        say(f"wrote {done.path}; systemd has read it. It counts from the next start of {subject.unit.key} on")
+        for finding in done.left:
             say(f"still so, something else sets it: {finding.evidence}")
-    return 1 if left else 0
+    return 1 if done.left else 0
 
 
 def _nothing(args: argparse.Namespace, host: Host, one: Linted) -> int:
     if args.json:
         output.write_json({"host": host.name, "unit": one.unit.key, "wrote": None, "text": "", "left": []})
     else:
-        say("there is nothing that a drop-in would mend")
+        say("there is nothing that a drop-in of ours would mend")
     return 0
+
+
+def _left(finding: Finding) -> str:
+    why = "a note: its lines are yours to write or not" if finding.remedy else "no drop-in of ours mends it"
+    return f"  {WORDS[finding.severity]:<6} {finding.id} ({why})"
 
 
 def preview(one: Linted, plan: Mend) -> str:
@@ -199,4 +202,6 @@ def preview(one: Linted, plan: Mend) -> str:
     shown = [page([one])]
     if plan.text:
         shown += ["", *plan.diff]
+    if plan.left:
+        shown += ["", f"{'The drop-in leaves' if plan.text else 'Left'} as it is:", *map(_left, plan.left)]
     return "\n".join(shown)

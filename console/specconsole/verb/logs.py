@@ -13,14 +13,15 @@ from specconsole.clock import Clock, SystemClock
 from specconsole.errors import NotRunning, UsageError
 from specconsole.host.base import Host
 from specconsole.logs import journal, since
+from specconsole.logs.effort import TooSlow, effort_of
 from specconsole.logs.fold import poll
 from specconsole.logs.journal import Begin
+from specconsole.logs.printed import Printer
 from specconsole.logs.record import Kind, Level, LogRecord
 from specconsole.logs.source import Source
 from specconsole.service import choose
 from specconsole.service.discover import discover
 from specconsole.service.unit import Unit
-from specconsole.text import one_line
 from specconsole.verb import output
 from specconsole.verb.link import say, telling_of_the_link
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
@@ -41,12 +42,23 @@ class Wanted:
     pattern: re.Pattern[str] | None
 
     def __call__(self, record: LogRecord) -> bool:
-        """Tell whether a record is shown: gaps always, or an incomplete log would look whole."""
+        """Tell whether a record is shown: gaps always, or an incomplete log would look whole.
+
+        Raises:
+            UsageError: the expression takes too long.
+        """
         if record.kind is Kind.GAP:
             return True
         if self.level is not None and record.level < self.level:
             return False
-        return self.pattern is None or self.pattern.search(record.text) is not None
+        return self.pattern is None or self._holds(self.pattern, record.text)
+
+    def _holds(self, pattern: re.Pattern[str], words: str) -> bool:
+        try:
+            with effort_of(pattern.pattern).attempt(len(words)):
+                return pattern.search(words) is not None
+        except TooSlow:
+            raise _too_slow(pattern.pattern) from None
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -87,7 +99,7 @@ async def _run(args: argparse.Namespace, wanted: Wanted) -> int:
         sources = [Source(unit.name, unit.manager, unit.serving.log_file) for unit in units]
         clock = host.clock
         begin = await _begin(args, host, sources, wanted, clock)
-        show = _json if args.json else _Plain(named=len(units) > 1)
+        show = _json if args.json else _plain(named=len(units) > 1)
         if args.follow:
             async with telling_of_the_link(host):
                 await _follow(host, sources, begin, wanted, show, clock)
@@ -206,54 +218,32 @@ def _level(text: str | None) -> Level | None:
 
 
 def _pattern(text: str | None) -> re.Pattern[str] | None:
+    if text is None:
+        return None
     try:
-        return None if text is None else re.compile(text, re.MULTILINE)
-    except re.error as error:
+        with effort_of(text).attempt(len(text)):
+            return re.compile(text, re.MULTILINE)
+    except (re.error, OverflowError, RecursionError) as error:
         raise UsageError(f"--grep {text!r} is no regular expression: {error}.") from error
+    except TooSlow:
+        raise _too_slow(text) from None
 
 
-def _json(record: LogRecord) -> None:
-    value = output.plain(record)
-    assert isinstance(value, dict)
-    words = {"level": record.level.name.lower(), "kind": record.kind.name.lower(), "time": _iso(record.at)}
-    output.write_json_line({**value, **words})
-
-
-class _Plain:
-    """Lines for people: time, level, process, text; a message's further lines stand under its text."""
-
-    def __init__(self, *, named: bool) -> None:
-        self.named = named
-        self._process = 0
-
-    def __call__(self, record: LogRecord) -> None:
-        """Write one record."""
-        head = f"{'~' if record.arrived else ' '}{_local(record.at)} {record.level.name:8}"
-        if self.named:
-            head += f" {one_line(record.unit.removesuffix('.service'), 24)}"
-        who = _who(record)
-        self._process = max(self._process, min(len(who), 18))
-        head += f" {who:{self._process}}"
-        more = f"  (and {record.folded} more like this)" if record.folded else ""
-        first, *rest = (record.text + more).split("\n")
-        output.write_text("\n".join([f"{head} {first}", *(f"{'':{len(head)}} {line}" for line in rest)]))
-
-
-def _who(record: LogRecord) -> str:
-    if record.kind is Kind.GAP:
-        return "— gap —"
-    return (
-        record.process
-        or (record.source if record.kind is Kind.SYSTEMD else "")
-        or (f"[{record.pid}]" if record.pid else "")
+def _too_slow(text: str) -> UsageError:
+    return UsageError(
+        f"--grep {text!r}: this expression takes too long.",
+        hint="Something repeated within something repeated, as in (a*)*, is tried in every way: write it without.",
     )
 
 
-def _local(at: float) -> str:
-    try:
-        return datetime.fromtimestamp(at).strftime("%m-%d %H:%M:%S")
-    except (OverflowError, OSError, ValueError):
-        return "--:--:--"
+def _json(record: LogRecord) -> None:
+    words = {"level": record.level.name.lower(), "kind": record.kind.name.lower(), "time": _iso(record.at)}
+    output.write_json_line({**record._asdict(), **words})
+
+
+def _plain(*, named: bool) -> Callable[[LogRecord], None]:
+    printer = Printer(named=named)
+    return lambda record: output.write_text("\n".join(printer.lines(record)))
 
 
 def _iso(at: float) -> str | None:

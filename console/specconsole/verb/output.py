@@ -15,7 +15,7 @@ from enum import Enum
 from pathlib import PurePath
 
 from specconsole import glyph
-from specconsole.errors import UsageError
+from specconsole.errors import CannotWrite
 from specconsole.text import CONTROLS, clean, one_line, reason
 
 SCHEMA = 1
@@ -67,7 +67,12 @@ def _spelt(found: re.Match[str]) -> str:
 
 
 def speaks_utf8() -> bool:
-    """Whether standard output takes every character; where it does not, letters alone can be relied on."""
+    """Whether standard output takes every character; where it does not, letters alone can be relied on.
+
+    Raises:
+        CannotWrite: it is closed.
+    """
+    check_open()
     return (sys.stdout.encoding or "utf-8").lower().replace("-", "") == "utf8"
 
 
@@ -76,10 +81,20 @@ def write_text(text: str = "") -> None:
     write(clean(text) + "\n")
 
 
+def check_open() -> None:
+    """Raise CannotWrite where whoever started us has closed standard output (`>&-`): Python then has none."""
+    if sys.stdout is None:
+        raise CannotWrite("The output cannot be written: standard output is closed.", hint="Send it elsewhere.")
+
+
+def at_terminal() -> bool:
+    """Whether a person can be shown a screen and answer: standard input and output are a terminal, and not closed."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+
+
 def write(text: str) -> None:
     """Write and flush; raises BrokenPipeError with standard output already turned away from the closed pipe."""
-    if sys.stdout is None:  # closed by whoever started us (`>&-`)
-        raise UsageError("The output cannot be written: standard output is closed.", hint="Send it elsewhere.")
+    check_open()
     with quiet_pipe():
         # A terminal or file that is not UTF-8 must not end the program, and should still be read.
         sys.stdout.write(glyph.within(text, sys.stdout.encoding or "utf-8"))
@@ -92,7 +107,7 @@ def quiet_pipe() -> Iterator[None]:
 
     Raises:
         BrokenPipeError: it has gone.
-        UsageError: the output cannot be written, as on a full disk.
+        CannotWrite: the output cannot be written, as on a full disk.
     """
     try:
         yield
@@ -101,7 +116,7 @@ def quiet_pipe() -> Iterator[None]:
         raise
     except OSError as error:
         _turn_away()
-        raise UsageError(f"The output cannot be written: {reason(error)}.", hint="Send it elsewhere.") from error
+        raise CannotWrite(f"The output cannot be written: {reason(error)}.", hint="Send it elsewhere.") from error
 
 
 def _turn_away() -> None:

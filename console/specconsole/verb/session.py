@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import getpass
 import os
+import shlex
 import signal
 import socket
 import stat
@@ -17,12 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 from specconsole import paths
 from specconsole.clock import SystemClock
-from specconsole.errors import UsageError
+from specconsole.errors import CannotWrite, UsageError
 from specconsole.host import target
 from specconsole.host.base import Host
+from specconsole.verb.output import check_open
 
 if TYPE_CHECKING:
+    from specconsole.host.kept import KeptHost
     from specconsole.host.prompts import Prompter
+    from specconsole.host.simulated import SimulatedHost
     from specconsole.host.way import Way
     from specconsole.profile import Profile
 
@@ -54,12 +58,32 @@ def add_way_arguments(parser: argparse.ArgumentParser) -> None:
     way.add_argument("--accept-new", action="store_true", help="trust a host key that was never seen, and say so")
 
 
+def typed(args: argparse.Namespace) -> str:
+    """HOST with the options of the way to it, and the profile, before it: what another verb takes to get to the same place."""
+    options = [
+        ("--profile", getattr(args, "profile", None)),
+        ("-p", args.port),
+        ("-l", args.login),
+        *(("-i", file) for file in args.identity),
+        ("-J", args.jump),
+        ("-F", args.ssh_config),
+    ]
+    words = [word for option, value in options if value is not None for word in (option, str(value))]
+    return shlex.join([*words, *(["--accept-new"] if args.accept_new else []), str(args.host)])
+
+
 def make_host(args: argparse.Namespace, prompter: Prompter | None = None) -> Host:
     """Make the host that the arguments name, not yet opened.
 
     Raises:
         UsageError: HOST is none.
     """
+    host = _host(args, prompter)
+    host.typed = typed(args)
+    return host
+
+
+def _host(args: argparse.Namespace, prompter: Prompter | None) -> KeptHost | SimulatedHost:
     name = str(args.host)
     clock = SystemClock()
     if (demo := target.demo(name)) is not None:
@@ -151,7 +175,13 @@ def drive(work: Coroutine[Any, Any, int]) -> int:
 
     Raises:
         BrokenPipeError: whoever read our output is gone.
+        CannotWrite: there is no output; nothing was begun, on the host neither.
     """
+    try:
+        check_open()
+    except CannotWrite:
+        work.close()
+        raise
     try:
         return asyncio.run(_minded(work))
     except KeyboardInterrupt:

@@ -1,63 +1,62 @@
-"""`specconsole status HOST`: link, units, GPUs and engine at one glance; exit code 3 when no vLLM unit runs."""
+"""`specconsole status HOST`: link, units, GPUs, engine and loads at one glance; exit code 3 when no vLLM unit runs."""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import os
 from collections.abc import Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from specconsole.errors import ConfigError, DeadlineExceeded, HostError, LinkLost, LinkRefused
+from specconsole.errors import UsageError
 from specconsole.gpu import view
-from specconsole.gpu.sample import Fleet, Gpu
+from specconsole.gpu.sample import Gpu
 from specconsole.host.base import Host
-from specconsole.profile import Profile
+from specconsole.load.estimate import Estimate
+from specconsole.load.timeline import Stage
+from specconsole.load.words import count_words, ready_words, waiting_words
 from specconsole.service.choose import FOUND_BY
 from specconsole.service.unit import Unit
-from specconsole.stream import within
 from specconsole.text import UNKNOWN, duration, milliseconds, number, one_line, percent
-from specconsole.ui.unit_word import state_word
+from specconsole.ui.unit_word import engine_word, state_word
 from specconsole.verb import engine_page, output, units
+from specconsole.verb.glance import LOOK_S, Glance, look
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
 
 if TYPE_CHECKING:
     from specconsole.engine.snapshot import EngineSnapshot
+    from specconsole.service.start import Standing
 
 NOT_RUNNING = 3
-GPU_S = 12.0
-"""A driver that is just being loaded needs up to ten seconds for its first answer."""
-SCRAPE_S = 1.0
-"""Between the two scrapes that rates are taken from."""
+LOOK_LONGEST_S = 600.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
+    parser.description = (
+        "Tell at one glance how a host is: link, units, GPUs, what the running unit's server says. Of a unit that loads also"
+        " the phase and the verdict: whether it works, is slow or hangs, and on what evidence. That takes 16 s, since two"
+        " samples are compared; a hang is certain only after a minute of looking: --look 60. All that is told, and the exit"
+        " code, is of the end of the look. Of the last three units that have failed also the cause and what to do first."
+    )
     add_host_arguments(parser)
+    parser.add_argument(
+        "--look", type=float, default=LOOK_S, metavar="S", help="look at a load for so long (16); 0: give no verdict"
+    )
     parser.add_argument("--once", action="store_true", help="accepted for symmetry: it always ends after one look")
 
 
 def run(args: argparse.Namespace) -> int:
     """Look once."""
+    if not 0 <= args.look <= LOOK_LONGEST_S:
+        raise UsageError(
+            f"--look {args.look:g} is out of range.",
+            hint=f"It takes seconds, at most {LOOK_LONGEST_S:g}; 0: no verdict.",
+        )
     return drive(_run(args))
-
-
-@dataclass
-class Glance:
-    """All that one look saw; what could not be read says why."""
-
-    units: tuple[Unit, ...] = ()
-    fleet: Fleet | None = None
-    engines: dict[str, EngineSnapshot] = field(default_factory=dict)
-    """By unit key, for the units that run."""
-    trouble: list[str] = field(default_factory=list)
 
 
 async def _run(args: argparse.Namespace) -> int:
     async with open_host(args) as host:
-        seen = await look(host, profile_for(args, host))
+        seen = await look(host, profile_for(args, host), args.look)
         if args.json:
             output.write_json(facts(host, seen))
         else:
@@ -67,72 +66,10 @@ async def _run(args: argparse.Namespace) -> int:
     return 0 if any(unit.state.running for unit in seen.units) else NOT_RUNNING
 
 
-async def look(host: Host, profile: Profile | None) -> Glance:
-    """Read units, GPUs and the engines of the units that run. Raises LinkLost, LinkRefused."""
-    seen = Glance()
-    await asyncio.gather(_services(host, profile, seen), _gpus(host, seen))
-    return seen
-
-
-async def _services(host: Host, profile: Profile | None, seen: Glance) -> None:
-    from specconsole.service.discover import discover
-
-    try:
-        seen.units = await discover(host, profile)
-    except (LinkLost, LinkRefused):
-        raise
-    except HostError as error:
-        seen.trouble.append(f"Units cannot be read: {error}")
-        return
-    running = [unit for unit in seen.units if unit.state.running]
-    snapshots = await asyncio.gather(*(_engine(host, unit, profile, seen) for unit in running))
-    seen.engines = {unit.key: snapshot for unit, snapshot in zip(running, snapshots, strict=True)}
-
-
-async def _engine(host: Host, unit: Unit, profile: Profile | None, seen: Glance) -> EngineSnapshot:
-    from specconsole.engine.health import Health
-    from specconsole.engine.watch import watch
-    from specconsole.service.secret import api_key
-
-    key = None
-    try:
-        key = await api_key(host, unit, profile, os.environ)
-    except ConfigError as error:
-        seen.trouble.append(str(error))
-    feed = watch(
-        host,
-        unit.serving.endpoint,
-        api_key=key,
-        interval_s=SCRAPE_S,
-        clock=host.clock,
-        expected=unit.serving.served_names,
-    )
-    async with aclosing(feed) as snapshots:
-        snapshot = await anext(snapshots)
-        return await anext(snapshots) if snapshot.health is Health.ANSWERING else snapshot
-
-
-async def _gpus(host: Host, seen: Glance) -> None:
-    from specconsole.gpu.control import ProbeControl
-    from specconsole.gpu.follow import follow
-
-    async def first() -> Fleet:
-        async with aclosing(follow(host, control=ProbeControl(0.5))) as frames:
-            async for fleet in frames:
-                if fleet.source != "none" or "has not answered" not in (fleet.why or ""):
-                    return fleet
-        raise AssertionError("the stream of samples has no end")
-
-    try:
-        seen.fleet = await within(GPU_S, first())
-    except asyncio.TimeoutError:
-        seen.trouble.append(f"GPUs gave no sample within {GPU_S:g} s.")
-    except DeadlineExceeded as error:
-        seen.trouble.append(f"GPUs cannot be read: {error}")
-
-
 def facts(host: Host, seen: Glance) -> dict[str, object]:
     """What was seen, as JSON."""
+    from specconsole.verb.watch import standing_facts
+
     return {
         "host": host.name,
         "hostname": host.facts.hostname if host.facts else None,
@@ -142,6 +79,9 @@ def facts(host: Host, seen: Glance) -> dict[str, object]:
         "running": any(unit.state.running for unit in seen.units),
         "units": [units.facts(unit) for unit in seen.units],
         "gpus": seen.fleet,
+        "loads": {
+            key: standing_facts(standing, seen.expected.get(key, Estimate())) for key, standing in seen.loads.items()
+        },
         "engines": {key: engine_page.facts(snapshot) for key, snapshot in seen.engines.items()},
         "trouble": seen.trouble,
     }
@@ -149,20 +89,30 @@ def facts(host: Host, seen: Glance) -> dict[str, object]:
 
 def page(host: Host, seen: Glance) -> str:
     """Lay a look out for people: host, a line a unit, a line a GPU, a line an engine."""
+    typed = host.typed
     lines = [_head(host), ""]
     if seen.units:
-        lines += output.table(("",) * 5, map(_unit_cells, seen.units)).split("\n")[1:]
+        lines += output.table(("",) * 5, [_unit_cells(unit, seen) for unit in seen.units]).split("\n")[1:]
     elif not seen.trouble:
         lines.append(f"No unit of this host runs vLLM. {FOUND_BY}")
     for unit in seen.units:
         if unit.key in seen.engines:
             lines += ["", *engine_lines(unit, seen.engines[unit.key])]
+        if (standing := seen.loads.get(unit.key)) is None:
+            continue
+        if standing.attempt.stage is Stage.FAILED:
+            lines += ["", *failed_lines(unit, standing, typed)]
+        else:
+            lines += load_lines(unit, standing, seen.expected.get(unit.key, Estimate()))
+    if seen.more_failed:
+        labels = ", ".join(unit.label for unit in seen.more_failed)
+        lines += ["", f"Failed before: {labels}. specconsole watch {typed} UNIT says why."]
     if seen.fleet:
         lines += [
             "",
             f"GPUs   {view.totals(seen.fleet)}"
             if seen.fleet.gpus
-            else f"No GPU evidence: {seen.fleet.why or UNKNOWN} (specconsole doctor {host.name} says what to do)",
+            else f"No GPU evidence: {seen.fleet.why or UNKNOWN} (specconsole doctor {typed} says what to do)",
         ]
         lines += output.table(("",) * 5, map(_gpu_cells, seen.fleet.gpus)).split("\n")[1:]
     return "\n".join([*lines, *([""] if seen.trouble else []), *seen.trouble])
@@ -175,8 +125,9 @@ def _head(host: Host) -> str:
     return "   ".join(part for part in parts if part)
 
 
-def _unit_cells(unit: Unit) -> tuple[str, ...]:
-    word = state_word(unit)
+def _unit_cells(unit: Unit, seen: Glance) -> tuple[str, ...]:
+    engine = seen.engines.get(unit.key)
+    word = state_word(unit, None if engine is None else engine_word(engine, unit.key in seen.came_up, seen.pace))
     return (word.glyph, unit.label, f"{word.word} {duration(unit.state.since_s)}", units.speculation(unit), unit.key)
 
 
@@ -194,6 +145,39 @@ def engine_lines(unit: Unit, snapshot: EngineSnapshot) -> Sequence[str]:
         parts.append(f"{number(window.generation_tok_s, 1)} tok/s over {window.seconds:.1f} s")
     remarks = [snapshot.reason, snapshot.no_data, *snapshot.notes]
     return ["   ".join(parts), *(f"  {one_line(remark)}" for remark in remarks if remark)]
+
+
+def load_lines(unit: Unit, standing: Standing, expected: Estimate) -> list[str]:
+    """How far a load is, when it will be ready, and the verdict with its evidence."""
+    from specconsole.verb import judgement
+
+    attempt, verdict = standing.attempt, standing.verdict
+    now = None if verdict is None or attempt.started is None else verdict.at
+    parts = [f"load {unit.label}   {duration(None if now is None else now - (attempt.started or now))}"]
+    if attempt.span is not None:
+        count = f" {count_words(attempt.span.progress)}" if attempt.span.progress else ""
+        parts.append(f"{attempt.span.phase.title}{count}")
+    parts += [said for said in (waiting_words(attempt), ready_words(expected, attempt)) if said]
+    told = "NOT JUDGED  no sample came" if verdict is None else judgement.verdict_text(verdict)
+    return ["   ".join(parts), *(f"  {row}" for row in told.split("\n"))]
+
+
+def failed_lines(unit: Unit, standing: Standing, typed: str) -> list[str]:
+    """When and why a start failed, the first thing to do, and what tells the rest; `typed` is what names the host."""
+    from specconsole.verb import judgement
+
+    attempt, diagnosis = standing.attempt, None if standing.attempt.stop_asked else standing.diagnosis
+    known = attempt.failed_at is not None and attempt.started is not None
+    after = f" after {duration((attempt.failed_at or 0.0) - (attempt.started or 0.0))}" if known else ""
+    error = f"; {attempt.error}" if attempt.error and diagnosis is None else ""
+    anew = unit.state.running and unit.state.sub != "auto-restart"  # systemd was quicker than the last lines
+    lines = [f"load {unit.label}   {'the start before ' if anew else ''}failed{after}: {attempt.reason}{error}"]
+    if diagnosis is None:
+        return lines
+    lines += judgement.diagnosis_lines(diagnosis, brief=True)
+    if diagnosis.advice[1:]:
+        lines.append(f"          more: specconsole watch {typed} {unit.key.removesuffix('.service')}")
+    return lines
 
 
 def _gpu_cells(gpu: Gpu) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from specconsole.errors import NotRunning, UsageError
 from specconsole.history.memory import Memory
 from specconsole.verb import swapping
 from specconsole.verb.link import say, telling_of_the_link
-from specconsole.verb.session import drive, open_host, profile_for
+from specconsole.verb.session import drive, open_host, profile_for, typed
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.target:
         raise UsageError(
             f"Swap {args.host} to which unit?",
-            hint=f"specconsole swap HOST TARGET; specconsole units {args.host} lists those of that host.",
+            hint=f"specconsole swap HOST TARGET; specconsole units {typed(args)} lists those of that host.",
         )
     return swapping.run(args, "swap", args.target)
 

@@ -18,9 +18,12 @@ from specconsole.history.memory import Memory
 from specconsole.host.base import Host
 from specconsole.profile import Profile
 from specconsole.text import duration, one_line
+from specconsole.toml import LONGEST_S
 from specconsole.verb import asking, judgement, output
 from specconsole.verb.link import say, telling_of_the_link
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
+from specconsole.verb.swap_teller import Teller, causeless, shortened
+from specconsole.verb.witness import Witness
 
 if TYPE_CHECKING:
     from specconsole.engine.key import ApiKey
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 REPLANS = 3
+WHY = 500
+"""Characters of the reason that are told where the failure has no name."""
 QUESTION = "Go?"
 ON_INTERRUPT = "\nCancel and roll back (c), leave it to the host and end here (l), or keep watching (k)? [k] "
 
@@ -76,8 +81,8 @@ def choices_of(args: argparse.Namespace, profile: Profile | None) -> Choices:
     }
     for name in ("drain_s", "load_deadline_s"):
         value = asked[name]
-        if isinstance(value, float) and not 0 <= value < 1e7:
-            raise UsageError(f"{value:g} s is out of range.")
+        if isinstance(value, float) and not 0 <= value <= LONGEST_S:
+            raise UsageError(f"{value:g} s is out of range.", hint="It takes seconds, a week (604800) at most.")
     return replace(of_profile(profile), **{name: value for name, value in asked.items() if value is not None})
 
 
@@ -133,7 +138,7 @@ class Session:
                 before = plan
                 continue
             if self.args.detach:
-                say(f"swap {ident} goes on by itself; `specconsole swap {self.host.name} --follow` shows it")
+                say(f"swap {ident} goes on by itself; `specconsole swap {self.host.typed} --follow` shows it")
                 return 0
             view = await self.follow(ident)
             if view is None:
@@ -199,9 +204,10 @@ class Session:
         """Tell a swap until it is over; None: it was left to the host."""
         from specconsole.service import swap
 
-        teller = Teller(self.args.json)
+        teller = Teller(self.args.json, self.host.typed)
+        witness = Witness(self.host, self.profile, self.memory, tell=teller.load, trouble=say)
         with _interrupts() as interrupted:
-            async with aclosing(swap.follow(self.host, ident, self.clock)) as views:
+            async with witness, aclosing(swap.follow(self.host, ident, self.clock)) as views:
                 waiting = asyncio.ensure_future(anext(views, None))
                 while True:
                     pressed = asyncio.ensure_future(interrupted.wait())
@@ -218,9 +224,12 @@ class Session:
                     if view is None or view.over:
                         if view is not None:
                             teller(view)
+                            witness.see(view.story.started)
+                            await witness.end()
                         teller.end()
                         return view if view is not None else teller.view
                     teller(view)
+                    witness.see(view.story.started)
                     await self._answer(ident, view, teller)
                     waiting = asyncio.ensure_future(anext(views, None))
 
@@ -236,7 +245,7 @@ class Session:
             say("cancelled: it rolls back now" if given else "it is over already")
             return False
         if said == "l":
-            say(f"swap {ident} goes on by itself; `specconsole swap {self.host.name} --follow` shows it")
+            say(f"swap {ident} goes on by itself; `specconsole swap {self.host.typed} --follow` shows it")
             return True
         return False
 
@@ -260,97 +269,26 @@ class Session:
         )
 
     async def end(self, view: SwapView) -> int:
-        """Remember and say how it ended; 0 when it did what it was for."""
-        from specconsole.service.swap import OUTCOMES, remembered, title
+        """Remember and say how it ended; 0 when it did what it was for, and that was proven."""
+        from specconsole.service.swap import ended, remembered, title
 
         story = view.story
         facts = self.host.facts
         await self.memory.put_swap(remembered(facts.hostname if facts else self.host.name, story))
         if not self.args.json:
             spent = duration(story.last - story.began)
-            output.write_text(
-                f"{title(story)}: {OUTCOMES.get(story.outcome, '?')} after {spent}. {one_line(story.why)}"
-            )
+            why = causeless(story, story.why) if view.diagnosis else story.why
+            output.write_text(f"{title(story)}: {ended(story)} after {spent}. {one_line(shortened(why, WHY))}")
             for text in judgement.diagnosis_lines(view.diagnosis) if view.diagnosis else ():
-                output.write_text(one_line(text, 1000))
+                output.write_text(f"  {one_line(text, 1000)}")
             for line in story.advice:
                 output.write_text(f"  try: {one_line(line)}")
-        return 0 if story.outcome == "committed" else 1
+        return 0 if story.outcome == "committed" and not story.unproven else 1
 
 
 def _units(plan: Plan) -> tuple[object, ...]:
     back = plan.sides.back_to
     return plan.target.key, tuple(unit.key for unit in plan.sides.stops), back.key if back else None
-
-
-class Teller:
-    """Tells a swap on the terminal: a line a step and a fact, and on a terminal one more that moves."""
-
-    def __init__(self, as_json: bool) -> None:
-        self.as_json = as_json
-        self.live = sys.stderr.isatty() and not as_json
-        self.asked = -1
-        self._told: set[tuple[int, str, int]] = set()
-        self._shown = 0
-        self.view: SwapView | None = None
-        self._events = 0
-
-    def __call__(self, view: SwapView) -> None:
-        """Tell what is new."""
-        self.view = view
-        if self.as_json:
-            self._json(view)
-            return
-        from specconsole.service.swap import step_line
-
-        for place, step in enumerate(view.story.steps):
-            self._line((place, "begin", 0), f"▶ {'roll back: ' if step.back else ''}{step.name}")
-            for number, note in enumerate(step.notes):
-                self._line((place, "note", number), f"    {one_line(str(note.get('text', '')))}")
-            if step.state != "begin":
-                self._line((place, "end", 0), step_line(step))
-        if self.live and view.now:
-            self._clear()
-            line = one_line(view.now, 100)
-            self._shown = output.width(line)
-            sys.stderr.write(line)
-            sys.stderr.flush()
-
-    def _line(self, key: tuple[int, str, int], text: str) -> None:
-        if key not in self._told:
-            self._told.add(key)
-            self._clear()
-            output.write_text(text)
-
-    def _json(self, view: SwapView) -> None:
-        if view.story.count != self._events or view.over:
-            self._events = view.story.count
-            last = view.story.step
-            output.write_json_line(
-                {
-                    "id": view.story.id,
-                    "step": last.name if last else None,
-                    "state": last.state if last else None,
-                    "back": view.story.back,
-                    "why": last.why if last else "",
-                    "outcome": view.story.outcome,
-                    "reason": view.story.why,
-                    "advice": view.story.advice,
-                    "over": view.over,
-                    "interrupted": view.interrupted,
-                    "diagnosis": judgement.diagnosis_facts(view.diagnosis),
-                }
-            )
-
-    def _clear(self) -> None:
-        if self._shown:
-            sys.stderr.write("\r" + " " * self._shown + "\r")
-            self._shown = 0
-
-    def end(self) -> None:
-        """Leave a clean line."""
-        self._clear()
-        sys.stderr.flush()
 
 
 @contextmanager

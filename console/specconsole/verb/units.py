@@ -55,7 +55,7 @@ async def _run(args: argparse.Namespace) -> int:
         if args.once or not args.follow:
             units = await discover(host, profile)
             linted = await inspect(host, units) if args.lint else None
-            _write(host, units, as_json=args.json, linted=linted, typed=args.host)
+            _write(host, units, as_json=args.json, linted=linted)
             return 1 if any(refused(one.findings) for one in linted or ()) else 0
         async with aclosing(watch(host, profile)) as changes:
             async for units in changes:
@@ -70,7 +70,6 @@ def _write(
     as_json: bool,
     again: bool = False,
     linted: Sequence[Linted] | None = None,
-    typed: str = "",
 ) -> None:
     if as_json:
         found = {one.unit.key: one.findings for one in linted or ()}
@@ -79,10 +78,10 @@ def _write(
             {"host": host.name, "units": [facts(u) for u in units], **more}
         )
     else:
-        output.write_text(page(units) + lint_lines(typed, linted or ()) + ("\n" if again else ""))
+        output.write_text(page(units) + lint_lines(host.typed, linted or ()) + ("\n" if again else ""))
 
 
-def lint_lines(host: str, linted: Sequence[Linted]) -> str:
+def lint_lines(typed: str, linted: Sequence[Linted]) -> str:
     """What fails or ends badly, a line each; "" for nothing looked at."""
     said = [
         f"{one.unit.key.removesuffix('.service')}: {LINT[finding.severity]} {one_line(finding.sentence)}"
@@ -92,7 +91,7 @@ def lint_lines(host: str, linted: Sequence[Linted]) -> str:
     ]
     if not linted:
         return ""
-    end = f"specconsole lint {host} UNIT says what it was seen by, and --fix mends what a drop-in can."
+    end = f"specconsole lint {typed} UNIT says what it was seen by, and --fix mends what a drop-in can."
     return "\n\n" + ("\n".join([*said, end]) if said else "Lint: nothing fails or ends badly.")
 
 
@@ -100,7 +99,7 @@ def facts(unit: Unit) -> dict[str, object]:
     """A unit as JSON: all of its fields, with its key, role and the word for its state."""
     plain = output.plain(unit)
     assert isinstance(plain, dict)
-    for name in ("stated_role", "expected_load_s"):  # what a profile says, no word of the host's
+    for name in ("stated_role", "expected_load_s", "derivable"):  # what a profile says, no word of the host's
         plain.pop(name)
     return {"key": unit.key, "role": unit.role.value, "word": state_word(unit).word, **plain}
 

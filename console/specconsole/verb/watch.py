@@ -17,7 +17,7 @@ from specconsole.errors import Inconclusive, LinkLost, UsageError
 from specconsole.history.entry import Load
 from specconsole.history.memory import Memory
 from specconsole.host.base import Host, LinkKind, hostname
-from specconsole.load.announce import ended
+from specconsole.load.announce import Ended, ended, stuck
 from specconsole.load.diagnosis import Diagnosis
 from specconsole.load.estimate import Estimate, estimate
 from specconsole.load.phase import Phase
@@ -36,6 +36,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 AGAIN_S = 0.5
+PAST_S = 10.0
+"""What was logged so long ago, by the viewer's clock, is told from the past: when it would be ready was true then."""
+CAUGHT_UP_S = 1.0
+"""After so long without a word of the past, by the viewer's clock, the present is told."""
+PAST = Estimate(why="told from its past")
 TOLD = tuple(phase for phase in Phase if phase.order < Phase.ANSWERING.order)
 """Phases that are told as such; answering and ready have a line of their own."""
 
@@ -45,7 +50,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Follow the start of a unit: its phases, whether it works or hangs and on what evidence, answering (health and"
         " model list), ready (one token generated), or why it failed and what to do."
-        " Read-only, or without the API key, it ends at answering."
+        " Read-only, or without the API key, it ends at answering. Of a start that began long ago its past is told first."
+        " Where nothing runs and a unit has failed, that failure is told."
     )
     add_host_arguments(parser)
     add_hook_arguments(parser)
@@ -65,11 +71,18 @@ async def _run(args: argparse.Namespace) -> int:
     memory = Memory(on_trouble=lambda error: print(f"specconsole: {error}", file=sys.stderr))  # noqa: T201
     try:
         async with open_host(args) as host, telling_of_the_link(host):
-            story = Story(host, as_json=args.json, clock=host.clock)
+            alarms: set[asyncio.Task[None]] = set()
+
+            def alarm(end: Ended) -> None:
+                alarms.add(asyncio.create_task(announce(end, told)))
+
+            story = Story(host, as_json=args.json, clock=host.clock, alarm=alarm)
             try:
                 attempt = await within(args.timeout, _watched(args, host, story, memory))
             except asyncio.TimeoutError:
                 raise _time_is_up(story, args.timeout) from None
+            finally:
+                await asyncio.gather(*alarms)
     finally:
         await memory.close()
     if end := ended(host.name, attempt, story.diagnosis):
@@ -81,10 +94,17 @@ async def _watched(args: argparse.Namespace, host: Host, story: Story, memory: M
     """Find the unit and its key, and follow its start to the end."""
     from specconsole.service import choose, start
     from specconsole.service.discover import discover
+    from specconsole.service.failure import failure
     from specconsole.service.secret import api_key
 
     clock, profile = host.clock, profile_for(args, host)
     units = await patient(host, clock, lambda: discover(host, profile))
+    if (gone := choose.failed(units, args.unit, host.name)) is not None:
+        story.unit = gone
+        standing = await patient(host, clock, lambda: failure(host, gone, units, clock))
+        if not standing.attempt.stop_asked:
+            story.tell(standing)
+            return standing.attempt
     unit = choose.named_running(units, args.unit, host.name) if args.unit else choose.running(units, host.name)
     story.unit, key = unit, None
     if not host.read_only:
@@ -148,21 +168,37 @@ class Story:
     diagnosis: Diagnosis | None = None
     phases: set[Phase] = field(default_factory=set)
     """Those of the present start that were told: a line of a slower rank may lead back to one for a moment."""
+    alarm: Callable[[Ended], None] = lambda _: None
+    """Is told once a start that it hangs."""
+    alarmed: str = ""
+    """The invocation that it was told of."""
+    say: Callable[[str, Standing, Estimate], None] | None = None
+    """Is told each event instead of the terminal, where the load is only part of what is told."""
+    past_at: float | None = None
+    """Monotonic seconds at which something of the past was told last, and nothing of the present since."""
 
     def tell(self, standing: Standing) -> bool:
         """Write what is new; True when it is a milestone, which weights read so far and verdicts are not."""
         before, self.last, self.diagnosis = self.last, standing.attempt, standing.diagnosis
+        hangs = stuck(self.host.name, standing.attempt, standing.verdict)
+        if hangs is not None and self.alarmed != standing.attempt.invocation:
+            self.alarmed = standing.attempt.invocation
+            self.alarm(hangs)
         events = list(self._fresh(news(before, standing.attempt), standing.attempt.phase))
         if standing.attempt.stage is Stage.LOADING and judgement.is_news(self.verdict, standing.verdict):
             self.verdict = standing.verdict
             events.append("verdict")
-        expected = self._expected(standing.attempt) if events else Estimate()
+        if self._caught_up(standing, events):
+            events.append("present")
         for event in events:
-            if self.as_json:
+            expected = self._expected(standing.attempt, past=event in ("phase", "weights"))
+            if self.say is not None:
+                self.say(event, standing, expected)
+            elif self.as_json:
                 output.write_json_line({"event": event, **standing_facts(standing, expected)})
             else:
                 output.write_text(standing_line(event, standing, expected))
-        return any(event not in ("weights", "verdict") for event in events)
+        return any(event not in ("weights", "verdict", "present") for event in events)
 
     def _fresh(self, events: Iterable[str], phase: Phase | None) -> Iterator[str]:
         for event in events:
@@ -174,9 +210,29 @@ class Story:
                 self.phases.add(phase)
             yield event
 
-    def _expected(self, attempt: LoadTimeline) -> Estimate:
+    def _caught_up(self, standing: Standing, events: Sequence[str]) -> bool:
+        """The past has been told, and the present has not: how the start stands now is to be said."""
+        monotonic, wait_s = self.clock.monotonic(), CAUGHT_UP_S * self.clock.speed
+        if standing.attempt.stage is not Stage.LOADING:
+            self.past_at = None
+        elif any(event in ("phase", "weights") for event in events):
+            self.past_at = monotonic if self._is_past(standing.attempt) else None
+        elif standing.verdict is not None and self.past_at is not None and monotonic - self.past_at >= wait_s:
+            self.past_at = None
+            return True
+        return False
+
+    def _is_past(self, attempt: LoadTimeline) -> bool:
+        from specconsole.service.start import host_now
+
+        at = attempt.heard_at
+        return at is not None and host_now(self.host, self.clock) - at > PAST_S * self.clock.speed
+
+    def _expected(self, attempt: LoadTimeline, *, past: bool = False) -> Estimate:
         from specconsole.service.start import expected, host_now
 
+        if past and self._is_past(attempt):
+            return PAST
         now = host_now(self.host, self.clock)
         return expected(self.unit, attempt, self.past, now) if self.unit else estimate(attempt, self.past, now)
 
@@ -220,6 +276,10 @@ def standing_line(event: str, standing: Standing, expected: Estimate) -> str:
     attempt, verdict = standing.attempt, standing.verdict
     if event == "verdict" and verdict is not None:
         return _stamped(verdict.at, attempt, judgement.verdict_text(verdict))
+    if event == "present":
+        when = ready_words(expected, attempt)
+        where = f"phase {attempt.span.phase.title}" if attempt.span else "its phase is not known"
+        return _stamped(verdict.at if verdict else None, attempt, f"now: {where}{f'; {when}' if when else ''}")
     lines = [line(event, attempt, expected)]
     if event == "failed" and standing.diagnosis is not None:
         lines += judgement.diagnosis_lines(standing.diagnosis)
@@ -287,7 +347,7 @@ def _count(attempt: LoadTimeline) -> tuple[int, ...]:
 def line(event: str, attempt: LoadTimeline, expected: Estimate) -> str:
     """One event for people: how long after the start, and what."""
     at, said = _said(event, attempt)
-    when = ready_words(expected, attempt) if event in ("phase", "weights") else ""
+    when = ready_words(expected, attempt) if event in ("phase", "weights") and expected is not PAST else ""
     return _stamped(at, attempt, f"{said}{f'; {when}' if when else ''}")
 
 

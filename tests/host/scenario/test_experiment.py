@@ -83,8 +83,8 @@ def test_the_shipped_plan_comes_to_its_verdict_and_nothing_of_it_stays(
         before, after = step["heat"]
         assert [len(row) for row in before] == [len(row) for row in after] == [4] * 8, "index, degrees, watts, MHz"
         assert None not in before[0]
-        assert step["run"]["meter"]["source"] == "counter", "the energy of the unit's cards is in it"
-    assert len({step["invocation"] for step in kept["steps"]}) == 3, "each step is a start of its own"
+        assert step["cells"][0]["run"]["meter"]["source"] == "counter", "the energy of the unit's cards is in it"
+    assert len({step["cells"][0]["invocation"] for step in kept["steps"]}) == 3, "each step is a start of its own"
 
 
 def test_an_arm_that_cannot_serve_is_passed_over(act: Callable[..., Done], tmp_path: Path) -> None:
@@ -97,7 +97,10 @@ def test_an_arm_that_cannot_serve_is_passed_over(act: Callable[..., Done], tmp_p
     failed = next(event for event in done.events if event.get("state") == "failed")
     assert failed["arm"] == "ngram"
     assert "torch.OutOfMemoryError: CUDA out of memory" in failed["why"]
-    assert [event["arm"] for event in done.events if event.get("state") == "done"] == ["baseline", "baseline"]
+    assert [event["arm"] for event in done.events if event["event"] == "step" and event["state"] == "done"] == [
+        "baseline",
+        "baseline",
+    ]
     assert done.serving == BASELINE
     assert done.code == 5
     assert "ngram (step 2) was passed over" in (tmp_path / "report.md").read_text()

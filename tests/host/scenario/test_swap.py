@@ -109,7 +109,7 @@ def test_a_variant_that_cannot_serve_leads_back(scenario: str, why: str, act: Ca
 
 
 def test_an_orphan_that_may_not_be_ended_bars_the_next_unit(act: Callable[..., Done]) -> None:
-    done = act("swap", "demo:held-gpu@60", "ngram", "--yes", "--orphans", "leave")
+    done = act("swap", "demo:held-gpu@20", "ngram", "--yes", "--orphans", "leave")
     assert (done.code, done.story.outcome) == (1, "unchanged")
     assert "GPU 3: held by VLLM::Worker_TP3 pid 31877 61.3 GiB" in done.story.why
     assert "pid 31877 (VLLM::Worker_TP3) stays: its server is dead" in done.said

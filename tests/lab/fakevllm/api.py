@@ -66,6 +66,12 @@ class Api(http.server.BaseHTTPRequestHandler):
         asked = body.get("max_completion_tokens") or body.get("max_tokens") or 16
         prompt = json.dumps(body.get("messages", "")) if chat else str(body.get("prompt", ""))
         request = Request(count(prompt), int(asked), float(body.get("temperature") or 0), int(body.get("seed") or 0))
+        longest = self.server.options.max_model_len
+        if request.prompt_tokens + request.max_tokens > longest:
+            said = f"This model's maximum context length is {longest} tokens. However, you requested {request.max_tokens} output"
+            said += f" tokens and your prompt contains {request.prompt_tokens} input tokens."
+            self._error(HTTPStatus.BAD_REQUEST, said)
+            return
         tokens = steps(request, self.server.options, self.server.counters)
         if body.get("stream"):
             self._stream(body, chat, request, tokens)

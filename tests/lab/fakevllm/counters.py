@@ -124,7 +124,8 @@ class Counters:
         for name, histogram in self.histograms.items():
             yield from self._histogram(name, HISTOGRAMS[name][0], histogram)
         yield from _head("vllm:cache_config_info", "gauge", "Information of the LLMEngine CacheConfig")
-        labels = 'block_size="16",cache_dtype="auto",enable_prefix_caching="True",engine="0",num_gpu_blocks="25784"'
+        labels = 'block_size="16",cache_dtype="auto",enable_prefix_caching="True",engine="0",'
+        labels += f'num_gpu_blocks="{self.options.blocks}"'
         yield f"vllm:cache_config_info{{{labels}}} 1.0"
 
     def _labels(self, more: str = "") -> str:

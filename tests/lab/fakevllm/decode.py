@@ -50,11 +50,12 @@ def steps(request: Request, options: Options, counters: Counters) -> Iterator[li
     done, last, first_at = 0, began, 0.0
     try:
         while done < request.max_tokens:
-            time.sleep(options.step_s * (2 if options.k else 1))
+            time.sleep(options.step_s * (options.cost if options.k else 1))
             accepted = 0
-            while done and accepted < options.k and chance.random() < options.acceptance:
+            drafts = done and options.k and (options.coverage >= 1 or chance.random() < options.coverage)
+            while drafts and accepted < options.k and chance.random() < options.acceptance:
                 accepted += 1
-            if done and options.k:
+            if drafts:
                 counters.draft(accepted)
             size = min(1 + accepted, request.max_tokens - done)
             now = time.monotonic()

@@ -23,6 +23,8 @@ class Options:
     speculative: Mapping[str, Any] | None
     tensor_parallel: int
     max_model_len: int
+    blocks: int
+    """Of the KV cache, 16 tokens each."""
     eager: bool
     json_log: bool
     access_log: bool
@@ -48,11 +50,17 @@ class Options:
     maps: str
     """FAKE_MAPS: a file that they map for reading, as weights are."""
     step_s: float
-    """FAKE_STEP_MS: one engine step without speculation (5 ms); with it a step takes twice as long."""
+    """FAKE_STEP_MS: one engine step without speculation (5 ms)."""
+    cost: float
+    """FAKE_COST: how many such steps one with speculation takes, whether it drafts or not (2)."""
+    coverage: float
+    """FAKE_COVERAGE: chance that a step drafts (1)."""
     acceptance: float
     """FAKE_ACCEPTANCE: chance that a drafted token is accepted, given the one before was (0.8)."""
     stats_s: float
     """VLLM_LOG_STATS_INTERVAL (10)."""
+    flood: int
+    """FAKE_FLOOD: numbered lines that a SIGUSR1 makes it print at once (0)."""
 
     @property
     def k(self) -> int:
@@ -77,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--speculative-config", "-sc", type=json.loads)
     parser.add_argument("--tensor-parallel-size", "-tp", type=int, default=1)
     parser.add_argument("--max-model-len", type=int, default=8192)
+    parser.add_argument("--num-gpu-blocks-override", type=int, default=25784)
     parser.add_argument("--enforce-eager", action="store_true")
     parser.add_argument("--disable-uvicorn-access-log", action="store_true")
     parser.add_argument("--logging-config.formatter", dest="formatter")
@@ -104,6 +113,7 @@ def parse(words: Sequence[str], environ: Mapping[str, str] = os.environ) -> Opti
         speculative=args.speculative_config,
         tensor_parallel=args.tensor_parallel_size,
         max_model_len=args.max_model_len,
+        blocks=args.num_gpu_blocks_override,
         eager=args.enforce_eager,
         json_log=args.formatter == "json",
         access_log=not args.disable_uvicorn_access_log,
@@ -119,6 +129,9 @@ def parse(words: Sequence[str], environ: Mapping[str, str] = os.environ) -> Opti
         shm=int(environ.get("FAKE_SHM", "0")),
         maps=environ.get("FAKE_MAPS", ""),
         step_s=float(environ.get("FAKE_STEP_MS", "5")) / 1000,
+        cost=float(environ.get("FAKE_COST", "2")),
+        coverage=float(environ.get("FAKE_COVERAGE", "1")),
         acceptance=float(environ.get("FAKE_ACCEPTANCE", "0.8")),
         stats_s=float(environ.get("VLLM_LOG_STATS_INTERVAL", "10")),
+        flood=int(environ.get("FAKE_FLOOD", "0")),
     )

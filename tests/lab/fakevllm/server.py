@@ -7,6 +7,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Sequence
 
 from .api import Listener
@@ -24,6 +25,8 @@ def main(words: Sequence[str]) -> int:
     server = Server.of(options)
     ended = threading.Event()
     signal.signal(signal.SIGTERM, signal.SIG_IGN if options.stubborn else lambda *_: _stop(server, ended))
+    if options.flood:
+        signal.signal(signal.SIGUSR1, lambda *_: _flood(server))
     counters = Counters(options)
     try:
         listener = Listener(options, counters, server)
@@ -48,6 +51,12 @@ def _stop(server: Server, ended: threading.Event) -> None:
     server.stop()
     flush()
     os._exit(0)  # also from the middle of a start
+
+
+def _flood(server: Server) -> None:
+    name = f"{time.time_ns():x}"
+    for number in range(server.options.flood):
+        server.log("INFO", "flood.py:1", f"flood {name}/{number}")
 
 
 def _stats(server: Server, counters: Counters, before: float) -> float:

@@ -118,8 +118,14 @@ def rows(options: Options) -> list[Row]:
     engine += [
         (0.04, "W", "INFO", "gpu_worker.py:508", f"Available KV cache memory: {gib * 0.8:.2f} GiB"),
         (0, "W", "hold", "", "0.95"),
-        (0, "E", "INFO", "kv_cache_utils.py:2146", "GPU KV cache size: 412,544 tokens"),
-        (0, "E", "INFO", "kv_cache_utils.py:2147", "Maximum concurrency for 8,192 tokens per request: 50.36x"),
+        (0, "E", "INFO", "kv_cache_utils.py:2146", f"GPU KV cache size: {options.blocks * 16:,} tokens"),
+        (
+            0,
+            "E",
+            "INFO",
+            "kv_cache_utils.py:2147",
+            f"Maximum concurrency for 8,192 tokens per request: {options.blocks / 512:.2f}x",
+        ),
     ]
     if not options.eager:
         engine += [

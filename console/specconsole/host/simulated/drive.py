@@ -1,6 +1,7 @@
 """The load generator on the simulated host: it tells what `remote/drive` would, with the script's pace of each stream.
 
-The stamps are the script's, not measured here, so that neither the demo's speed nor this machine is in them.
+The stamps are the script's, not measured here, so that neither the demo's speed nor this machine is in them: a stream is sent when
+the one before it has ended by the script, however late the demo's clock lets us see that.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from specconsole.remote import drive_scrape
 
 Line = dict[str, Any]
 
+HELD = "stood still meanwhile; on a real host they would be in these figures"
+"""What becomes of the script's own traffic while something is measured."""
 _TELL_S = 0.25
 _PORT = 40000
 
@@ -96,6 +99,8 @@ class _Run:
         self._looks = 0
         self._seen: list[Line] = []
         self._streams: set[asyncio.Task[Line]] = set()
+        self._ended: float | None = None
+        """When the last batch had ended by the script; None: the next one begins a stretch of its own."""
         self._began = self.clock.now()
         self._joules = Joules(machine) if arguments.get("unit") else None
 
@@ -128,10 +133,13 @@ class _Run:
         """Warm up and measure while the script's own traffic stands still."""
         assert self._engine is not None
         playback = self._engine.playback
+        if others := len(playback.requests(self.clock.now())):
+            ran = "1 request of others that ran" if others == 1 else f"{others} requests of others that ran"
+            self.emit("note", text=f"{ran} when this began {HELD}")
         self.machine.hold(playback)
         try:
             if not self.warmup or await self._warm(requests):
-                self._began = self.clock.now()
+                self._began, self._ended = self.clock.now(), None
                 await self._measure(requests)
         finally:
             self.machine.flow(self._engine.unit, playback)
@@ -224,14 +232,19 @@ class _Run:
     async def _batch(self, requests: Sequence[Line], before: int, energy: int | None = None) -> list[Line]:
         """Send these requests, as many at once as asked for."""
         left, results, begun = list(requests), [], []
+        began = self.clock.now() if self._ended is None else self._ended
+        free = [began] * self.concurrency
         if self._joules:
             self._joules.begin()
         while (left and not self.cancelled) or self._streams:
             while left and len(self._streams) < self.concurrency and not self.cancelled:
                 begun.append(left.pop(0))
-                self._streams.add(asyncio.create_task(self._one(begun[-1])))
+                self._streams.add(asyncio.create_task(self._one(begun[-1], free.pop(0))))
             done, self._streams = await asyncio.wait(self._streams, return_when=asyncio.FIRST_COMPLETED)
-            results += [task.result() for task in done]
+            ended = sorted((task.result() for task in done), key=_end)
+            free += map(_end, ended)
+            results += ended
+        self._ended = max(map(_end, results), default=None)
         if self._joules and energy is not None:
             self._joules.count(results)
         after = self._scrape()
@@ -241,9 +254,9 @@ class _Run:
             self.emit("result", **result)
         return results
 
-    async def _one(self, request: Line) -> Line:
-        """One stream from its start to its end, however it ends."""
-        ident, sent = str(request["id"]), self.clock.now()
+    async def _one(self, request: Line, sent: float) -> Line:
+        """One stream from its start, at a moment of the script, to its end, however it ends."""
+        ident = str(request["id"])
         self.emit("started", id=ident)
         said = _Said()
         error = ""
@@ -322,6 +335,11 @@ class _Said:
             "headers_ns": None,
             "end_ns": self.chunks[-1][0] if self.chunks else None,
         }
+
+
+def _end(result: Line) -> float:
+    """When a stream had ended by the script; one that said nothing, when it was sent."""
+    return float(result["sent_at"]) + (result["end_ns"] or 0) / 1e9
 
 
 def _ns(seconds: float) -> int:

@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
+from shlex import quote
 
 from specconsole.clock import Clock, SystemClock
 from specconsole.errors import CommandFailed, DeadlineExceeded, LinkLost, LinkRefused
@@ -27,6 +28,9 @@ NOT_HERE = {
 """Programs that would have no meaning on it, each with the reason."""
 _ROUND_TRIP_S = 0.0004
 _RETRY_S = 1.0
+_STANDS_S, _PATIENCE_S = 3.0, 30.0
+"""So many of the viewer's seconds a host that ends stays after log and samples were first given, and at most without that:
+whoever comes at the end finds its last state."""
 _FRAMES_PER_SECOND = 20.0
 """The probe gives at most so many frames a second of the viewer's time, however fast that passes on the host."""
 _LEAST_SLEEP_S = 0.1
@@ -46,6 +50,7 @@ class SimulatedHost:
         cuts: Sequence[tuple[float, float]] = (),
         ends: tuple[float, str] | None = None,
         read_only: bool = False,
+        typed: str = "",
     ) -> None:
         """Make the host.
 
@@ -58,6 +63,8 @@ class SimulatedHost:
         self.site = site or fixture.site()
         self.machine = Machine(self._time, self.site)
         self._name = name
+        self.typed = typed or quote(name)
+        """The words of a command that show such a host again."""
         self._begin = begin
         self._cuts = cuts
         self._ends = ends
@@ -66,6 +73,9 @@ class SimulatedHost:
         self._tasks: set[asyncio.Task[None]] = set()
         self._processes: set[SimulatedProcess] = set()
         self._opened = False
+        self._given: set[str] = set()
+        """Of log and samples, what a viewer has had something of."""
+        self._had = asyncio.Event()
         self._programs = Programs(self.machine, self.clock, self._speed, self._speed * _LEAST_SLEEP_S, self._spawn)
         self._carrier = carried.Carrier(self.machine, self._speed, self._spawn)
 
@@ -163,8 +173,28 @@ class SimulatedHost:
         if self._ends is not None:
             at, why = self._ends
             await self._time.sleep(max(at - self._time.now(), 0.0))
+            await self._be_seen()
             self._link.set(Link(LinkKind.CLOSED, self.clock.monotonic(), reason=why))
             self._lose()
+
+    async def _be_seen(self) -> None:
+        """Stay until a viewer who came late has had log and samples, and a little longer; not for ever."""
+        seen, patience = (asyncio.ensure_future(one) for one in (self._had.wait(), self._viewer_sleeps(_PATIENCE_S)))
+        try:
+            await asyncio.wait((seen, patience), return_when=asyncio.FIRST_COMPLETED)
+            if seen.done():
+                await self._viewer_sleeps(_STANDS_S)
+        finally:
+            for task in (seen, patience):
+                task.cancel()
+
+    async def _viewer_sleeps(self, seconds: float) -> None:
+        await self._time.sleep(seconds * self._speed)
+
+    def _gave(self, what: str) -> None:
+        self._given.add(what)
+        if self._given >= {"log", "samples"}:
+            self._had.set()
 
     def cut(self, seconds: float) -> None:
         """Lose the link for so many seconds of the demo's time."""
@@ -216,6 +246,7 @@ class SimulatedHost:
             if what.name == "probe":
                 async for line in self._frames(dict(what.arguments), stdin):
                     yield line
+                    self._gave("samples")
                 return
             if what.name in carried.PROGRAMS:
                 async for item in self._carrier.output(what.name, what.arguments, stdin):
@@ -239,6 +270,7 @@ class SimulatedHost:
                 if asked.follow:
                     async for data in journalctl.follow(self.machine, asked):
                         yield data
+                        self._gave("log")
                     return
         done = await command.run(self.machine, what)
         if done.stdout:

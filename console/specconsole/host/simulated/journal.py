@@ -11,6 +11,8 @@ from specconsole.stream import Latest
 
 Fields = Mapping[str, bytes]
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
 _LONG = 4096
 """Without `--all` journalctl prints null for a field of this many bytes or more."""
 
@@ -97,7 +99,7 @@ def _value(value: bytes, everything: bool) -> str | list[int] | None:
         text = value.decode()
     except UnicodeDecodeError:
         return list(value)
-    return list(value) if any((char < " " and char not in "\t\n") or char == "\x7f" for char in text) else text
+    return list(value) if _CONTROL.search(text) else text
 
 
 def plain(entry: Entry) -> bytes:

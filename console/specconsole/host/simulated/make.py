@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from shlex import quote
 
 from specconsole.clock import Clock, SystemClock
 from specconsole.errors import UsageError
@@ -69,6 +70,7 @@ def make(demo: Demo, *, read_only: bool = False, gpus: int = 1, base: Clock | No
         site=fixture.site(gpus),
         begin=stories[demo.scenario],
         read_only=read_only,
+        typed=quote(demo.text),
     )
 
 
@@ -83,4 +85,5 @@ def _written(demo: Demo, clock: ScaledClock, read_only: bool) -> SimulatedHost:
         begin=opening(scenario, demo.unit),
         cuts=scenario.cuts,
         read_only=read_only,
+        typed=quote(demo.text),
     )

@@ -24,6 +24,8 @@ from specconsole.text import one_line
 
 WINDOW = 4 * 1024 * 1024
 HANG_UP_S = 1.0
+_ENDED = "SSH connection closed"
+"""How asyncssh says that no channel opened, before it says that the connection is closed."""
 OPEN_AGAIN_S = (0.1, 0.3, 0.9)
 """Pauses before a session is asked for again."""
 
@@ -94,6 +96,9 @@ class SshMachine:
                 await self._connection.create_connection(lambda: session, *where, window=WINDOW)
         except asyncssh.ChannelOpenError as error:
             reason = one_line(error.reason, 200)
+            # A connection that ended under the question is told by the same code as a closed port.
+            if error.reason == _ENDED or self._connection.is_closed():
+                raise LinkLost("The link broke.", reason) from error
             # A socket's failure does not say whether nobody listens or only root may connect.
             if error.code == OPEN_CONNECT_FAILED and not endpoint.uds:
                 raise ConnectionRefusedError(f"{endpoint}: {reason}") from error

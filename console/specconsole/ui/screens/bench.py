@@ -26,11 +26,15 @@ class BenchScreen(SheetScreen, inherit_bindings=False):
     """How far the benchmark is; None: none was started yet."""
     bench_error: var[str] = var("")
     """Why it could not be started, in a sentence."""
+    measuring: var[bool] = var(False)
+    """A run is under way, or about to be."""
 
     def standing(self, cells: int) -> Row:
         """How far the run is."""
         if self.bench_error:
             return ((f" ✖ {self.bench_error}", "bad"),)
+        if self.bench is None and self.measuring:
+            return ((" ▶ Beginning: the server and the host are asked, then the first prompt goes out…", "busy"),)
         if self.bench is None:
             return ((" No benchmark was run in this session yet.", "muted"),)
         return progress_row(self.bench, cells)

@@ -15,6 +15,8 @@ from textual.widgets import Static
 
 from specconsole.text import one_line
 from specconsole.ui import keys
+from specconsole.ui.leaving import LeftOnce
+from specconsole.ui.resizing import Resized
 from specconsole.ui.row import Row
 from specconsole.ui.widgets.rows import Rows
 
@@ -22,7 +24,7 @@ ROWS = 14
 """Entries that are shown at once."""
 
 
-class ChooseScreen(ModalScreen[str]):
+class ChooseScreen(LeftOnce, Resized, ModalScreen[str]):
     """Closes with the id of the entry that was chosen; with None when it is left."""
 
     CSS_PATH = "choose.tcss"

@@ -12,7 +12,7 @@ from specconsole.ui import keys
 from specconsole.ui.compare_rows import page_rows, standing_row
 from specconsole.ui.history_feed import Compared
 from specconsole.ui.local_time import LocalTime
-from specconsole.ui.row import Row
+from specconsole.ui.row import Row, cut
 from specconsole.ui.screens.sheet import SheetScreen
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class CompareScreen(SheetScreen, inherit_bindings=False):
 
     NAME = "compare"
     BINDINGS: ClassVar = keys.bindings(keys.Place.COMPARE)
-    INPUTS = ("compared", "compare_error", "comparing", "picked", "at")
+    INPUTS = ("compared", "compare_error", "comparing", "picked", "at", "rights")
 
     compared: var[Compared | None] = var(None)
     """The comparison; None: there is nothing to compare yet."""
@@ -55,6 +55,9 @@ class CompareScreen(SheetScreen, inherit_bindings=False):
 
     def standing(self, cells: int) -> Row:
         """Which arms, over how many starts."""
+        idle = self.compared is None and not self.comparing and not self.compare_error
+        if idle and (why := self._owner.withheld):
+            return cut(((f" No run of this host is remembered, and none can be made here: {why}.", "muted"),), cells)
         return standing_row(self.compared, self._place, self.comparing, self.compare_error, cells)
 
     def page(self, cells: int) -> Sequence[Row]:

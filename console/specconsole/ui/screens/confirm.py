@@ -12,9 +12,11 @@ from textual.widgets import Static
 
 from specconsole.text import clean, one_line
 from specconsole.ui import keys
+from specconsole.ui.leaving import LeftOnce
+from specconsole.ui.resizing import Resized
 
 
-class ConfirmScreen(ModalScreen[bool]):
+class ConfirmScreen(LeftOnce, Resized, ModalScreen[bool]):
     """Answers True only to y; Enter, Esc and n are No."""
 
     CSS_PATH = "confirm.tcss"

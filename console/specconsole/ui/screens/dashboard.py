@@ -84,7 +84,9 @@ class DashboardScreen(LoggingScreen, inherit_bindings=False):
         yield self.header()
         with Top(id="top"):
             units = UnitsPane()
-            yield units.data_bind(me.link, me.feeds, me.now, me.units, me.units_at, me.selected, me.server, me.loads)
+            yield units.data_bind(
+                me.link, me.feeds, me.now, me.units, me.units_at, me.selected, me.server, me.loads, me.starts
+            )
             gpus = GpusPane()
             yield gpus.data_bind(me.link, me.feeds, me.now, me.fleet, me.history, me.faults, me.selected_gpu)
         yield LoadPane().data_bind(me.link, me.feeds, me.now, me.starts, me.selected, me.attempt)
@@ -113,8 +115,7 @@ class DashboardScreen(LoggingScreen, inherit_bindings=False):
         if not width or not height:
             return
         gpus = len(self.fleet.gpus) if self.fleet else 0
-        rows = max(wanted(self.engine), self._load_rows())
-        shares = plan(width, height - 2, len(self.units), gpus, rows)
+        shares = plan(width, height - 2, len(self.units), gpus, wanted(self.engine), self._load_rows())
         self.set_class(shares.stacked, "-stacked")
         top, units = self.query_one("#top"), self.query_one(UnitsPane)
         top.styles.height = shares.units_height + (shares.gpus_height if shares.stacked else 0)

@@ -8,10 +8,11 @@ from typing import ClassVar
 from textual.reactive import var
 
 from specconsole import text
-from specconsole.service.doctor import Check
+from specconsole.service.check import Check
 from specconsole.ui import keys
 from specconsole.ui.doctor_rows import check_rows, summary_row
-from specconsole.ui.freshness import whole
+from specconsole.ui.local_time import LocalTime
+from specconsole.ui.looked import Looked, age_row
 from specconsole.ui.row import Row, apart, cut
 from specconsole.ui.screens.sheet import SheetScreen
 
@@ -21,25 +22,27 @@ class DoctorScreen(SheetScreen, inherit_bindings=False):
 
     NAME = "doctor"
     BINDINGS: ClassVar = keys.bindings(keys.Place.DOCTOR)
-    INPUTS = ("checks", "checked_at", "check_error", "checking", "now")
+    INPUTS = ("checked", "collected_at", "now")
 
-    checks: var[tuple[Check, ...]] = var(())
-    """What was found; () before the doctor has looked."""
-    checked_at: var[float | None] = var(None)
-    """Monotonic seconds at which it had looked."""
-    check_error: var[str] = var("")
-    """Why it could not look, in a sentence."""
-    checking: var[bool] = var(False)
-    """It is looking now."""
+    checked: var[Looked[tuple[Check, ...]]] = var(Looked())
+    """What was found last, and how the present look goes."""
+    collected_at: var[float | None] = var(None)
+    """When what is played was collected; None: the host is there now."""
+
+    def __init__(self, stamp: LocalTime) -> None:
+        super().__init__()
+        self._stamp = stamp
 
     def standing(self, cells: int) -> Row:
         """How many checks there are of each level, and how old they are."""
-        if self.check_error:
-            return cut(((f" ✖ {text.one_line(self.check_error)}", "bad"),), cells)
-        age = "" if self.checked_at is None else f"looked {whole(max(self.now - self.checked_at, 0.0))} ago"
-        said = "looking at the host…" if self.checking else age
-        return apart(summary_row(self.checks), ((said, "busy" if self.checking else "muted"), (" ", "text")), cells)
+        checked = self.checked
+        if checked.problem:
+            return cut(((f" ✖ {text.one_line(checked.problem)}", "bad"),), cells)
+        age = age_row([checked], self.now, "looking at the host…", "looked")
+        if self.collected_at is not None:
+            age = ((f"as collected at {self._stamp.day(self.collected_at)} ", "muted"),)
+        return apart(summary_row(checked.found or ()), age, cells)
 
     def page(self, cells: int) -> Sequence[Row]:
         """Every check; what an earlier look found stays while the doctor looks again."""
-        return check_rows(self.checks, cells)
+        return check_rows(self.checked.found or (), cells)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.reactive import var
 
@@ -11,13 +11,14 @@ from specconsole.ui import keys
 from specconsole.ui.experiment_feed import Reported
 from specconsole.ui.experiment_rows import page_rows, plan_rows, standing_row
 from specconsole.ui.local_time import LocalTime
-from specconsole.ui.row import Row
+from specconsole.ui.row import Row, cut
 from specconsole.ui.screens.plan import AskScreen
 from specconsole.ui.screens.sheet import SheetScreen
 
 if TYPE_CHECKING:
     from specconsole.experiment.prepare import Prepared
     from specconsole.experiment.watch import Standing
+    from specconsole.ui.app import SpecConsole
 
 
 class ExperimentScreen(SheetScreen, inherit_bindings=False):
@@ -25,7 +26,7 @@ class ExperimentScreen(SheetScreen, inherit_bindings=False):
 
     NAME = "experiment"
     BINDINGS: ClassVar = keys.bindings(keys.Place.EXPERIMENT)
-    INPUTS = ("experiment", "experiment_error", "reported")
+    INPUTS = ("experiment", "experiment_error", "reported", "rights")
 
     experiment: var[Standing | None] = var(None)
     """How it stands; None: there is none."""
@@ -42,6 +43,11 @@ class ExperimentScreen(SheetScreen, inherit_bindings=False):
 
     def standing(self, cells: int) -> Row:
         """Which experiment, at which step, and when it ends."""
+        idle = self.experiment is None and not self.experiment_error
+        if idle and (why := cast("SpecConsole", self.app).withheld):
+            return cut(
+                ((f" No experiment was seen in this session, and none can be made here: {why}.", "muted"),), cells
+            )
         return standing_row(self.experiment, self.experiment_error, self.experiment_at, self._stamp, cells)
 
     def page(self, cells: int) -> Sequence[Row]:

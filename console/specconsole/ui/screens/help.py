@@ -1,4 +1,4 @@
-"""The help: what each number of the pane in focus means and where it comes from, then every key that works."""
+"""The help: the keys of the pane in focus, what each of its numbers means and where it comes from, then all other keys."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterable
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
@@ -13,12 +14,14 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
 from specconsole.ui import keys, words
+from specconsole.ui.leaving import LeftOnce
+from specconsole.ui.resizing import Resized
 from specconsole.ui.widgets.pane import Pane
 
 _NAME = 26
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(LeftOnce, Resized, ModalScreen[None]):
     """Opened by ? over any screen; any of Esc, q and ? closes it."""
 
     CSS_PATH = "help.tcss"
@@ -56,7 +59,7 @@ class HelpScreen(ModalScreen[None]):
         with VerticalScroll(id="sheet"):
             yield Static(self.text(self._cells), id="text")
 
-    def on_resize(self) -> None:
+    def on_resize(self, _event: events.Resize) -> None:
         """Wrap for the new size."""
         self.query_one("#text", Static).update(self.text(self._cells))
 
@@ -67,17 +70,23 @@ class HelpScreen(ModalScreen[None]):
 
     def text(self, cells: int) -> Content:
         """The whole help as one text, each meaning wrapped beside its name."""
-        lines: list[Content] = []
+        present = {command.place for command, _ in self._live}
+        places = [place for place in keys.Place if place in present]
+        # What can be pressed here comes first, then what is seen here, then what works elsewhere too.
+        inner = max(places, key=lambda place: len(keys.AROUND[place]), default=None)
+        lines = self._keys(inner, cells) if inner else []
         if self._pane in words.PANES:
             lines += _part(self._heading + self._pane, words.PANES[self._pane], cells)
-        for place in keys.Place:
-            mine = [(key, command.help, "") for command, key in self._live if command.place is place]
-            if mine:
-                lines += _part("Keys: " + place.value, mine, cells)
+        for place in sorted(places, key=lambda place: -len(keys.AROUND[place])):
+            lines += self._keys(place, cells) if place is not inner else []
         if self._around:
             lines += _part("Ages", words.AGES, cells) + _part("Header", words.HEADER, cells)
         lines += _part("This help", [("Esc, q, ?", "back to the console", "")], cells)
         return Content("\n").join(lines)
+
+    def _keys(self, place: keys.Place, cells: int) -> list[Content]:
+        mine = [(key, command.help, "") for command, key in self._live if command.place is place]
+        return _part("Keys: " + place.value, mine, cells)
 
     def action_scroll(self, lines: int) -> None:
         """Move by lines."""

@@ -1,15 +1,16 @@
-"""The history: loads, swaps and runs of this host or of all, filtered as one types; runs are marked here for a comparison."""
+"""The history: loads, swaps, runs and experiments, filtered as one types; runs are marked here for a comparison."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual import getters, on
+from textual import events, getters, on
 from textual.app import ComposeResult
 from textual.reactive import var
 
 from specconsole import text
-from specconsole.history.entry import Run
+from specconsole.history.entry import Experiment, Run
+from specconsole.logs.effort import TooSlow
 from specconsole.logs.pattern import Pattern
 from specconsole.ui import keys
 from specconsole.ui.history_feed import Remembered
@@ -86,15 +87,15 @@ class HistoryScreen(LiveScreen, inherit_bindings=False):
         host = None if self.everywhere else self._host
         found = items(self.remembered, host, self.kind) if self.remembered else []
         pattern = self.wanted
-        if pattern is not None and pattern.text and pattern.problem != "invalid":
-            found = [item for item in found if pattern.compiled.search(item.words)]
+        if pattern is not None:
+            found = _with(found, pattern)
         self.items = found
         at = next((place for place, item in enumerate(found) if item.key == key), 0)
         self.listing.fill(len(found), at)
         self.query_one("#standing", Rows).show([self._standing(self.size.width)])
         self.refresh_bindings()
 
-    def on_resize(self) -> None:
+    def on_resize(self, _event: events.Resize) -> None:
         """Draw for the new size."""
         self._list()
 
@@ -106,7 +107,8 @@ class HistoryScreen(LiveScreen, inherit_bindings=False):
 
     def _row(self, place: int, cells: int) -> Row:
         item = self.items[place]
-        marked = item.kind == "runs" and item.entry.id in self.picked
+        runs = self._runs_of(item)
+        marked = bool(runs) and set(runs) <= set(self.picked)
         here = place == self.listing.at
         units = unit_cells(self.items, cells)
         return item_row(item, self._stamp.day, cells, here=here, marked=marked, hosts=self.everywhere, units=units)
@@ -117,10 +119,12 @@ class HistoryScreen(LiveScreen, inherit_bindings=False):
         if self.remembered is None:
             return ((" reading the history…", "busy"),)
         whose = "all hosts" if self.everywhere else text.one_line(self._host, 30)
-        left: Row = ((f" {self.kind or 'loads, swaps, runs'}", "strong"), (f" of {whose}", "text"))
+        left: Row = ((f" {self.kind or 'loads, swaps, runs, experiments'}", "strong"), (f" of {whose}", "text"))
         if self.wanted is not None and self.wanted.text:
-            ink = "bad" if self.wanted.problem == "invalid" else "accent"
-            left = (*left, (f"  with {text.one_line(self.wanted.text, MOST_SHOWN)}", ink))
+            slow = self.wanted.problem == "too slow"
+            ink = "bad" if slow or self.wanted.problem == "invalid" else "accent"
+            said = f"  with {text.one_line(self.wanted.text, MOST_SHOWN)}{' too slow' if slow else ''}"
+            left = (*left, (said, ink))
         marks = f"◆ {len(self.picked)} marked  " if self.picked else ""
         return apart(
             left,
@@ -138,7 +142,9 @@ class HistoryScreen(LiveScreen, inherit_bindings=False):
         """What there is nothing for is not offered."""
         here = self.here if self.is_mounted else None
         if action == "mark":
-            return here is not None and here.kind == "runs"
+            return here is not None and bool(self._runs_of(here))
+        if action == "compare":
+            return len(self.picked) > 1 or (here is not None and bool(self._runs_of(here)))
         if action in ("open_entry", "trend"):
             return here is not None
         if action == "unfilter":
@@ -146,11 +152,22 @@ class HistoryScreen(LiveScreen, inherit_bindings=False):
         return super().check_action(action, parameters)
 
     def action_mark(self) -> None:
-        """Mark the run under the cursor, or take its mark away."""
-        here = self.here
-        if here is not None and isinstance(here.entry, Run) and here.entry.id is not None:
-            self._owner.mark(here.entry.id)
+        """Mark the run under the cursor, or the runs of the experiment, or take the marks away."""
+        if (here := self.here) is not None and (runs := self._runs_of(here)):
+            self._owner.mark_all(runs)
             self.listing.action_step(1)
+
+    def action_compare(self) -> None:
+        """Lay the marked runs side by side, or those that the entry under the cursor stands for."""
+        if (here := self.here) is not None:
+            self._owner.compare_with(here.entry)
+
+    def _runs_of(self, item: Item) -> tuple[int, ...]:
+        """The runs that an entry stands for: itself, or those of an experiment."""
+        entry = item.entry
+        if isinstance(entry, Experiment):
+            return entry.runs_among(self.remembered.runs if self.remembered else ())
+        return (entry.id,) if isinstance(entry, Run) and entry.id is not None else ()
 
     def action_open_entry(self) -> None:
         """Show the entry whole."""
@@ -215,3 +232,13 @@ class HistoryScreen(LiveScreen, inherit_bindings=False):
         self.prompt.close()
         self.listing.focus()
         self._list()
+
+
+def _with(found: list[Item], pattern: Pattern) -> list[Item]:
+    """Those that hold a pattern; all of them where it is no expression, or takes too long."""
+    if not pattern.text or pattern.problem in ("invalid", "too slow"):
+        return found
+    try:
+        return [item for item in found if pattern.holds(item.words)]
+    except TooSlow:
+        return found

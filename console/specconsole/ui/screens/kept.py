@@ -1,4 +1,4 @@
-"""One entry of the history whole: a load, a swap, or a run with its tables."""
+"""One entry of the history whole: a load, a swap, an experiment, or a run with its tables."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from textual.reactive import var
 from specconsole import text
 from specconsole.bench import table
 from specconsole.bench.run import BenchRun
+from specconsole.history.entry import Experiment
 from specconsole.ui.bench_rows import run_rows
 from specconsole.ui.history_rows import Item, whole
 from specconsole.ui.local_time import LocalTime
@@ -46,7 +47,8 @@ class KeptScreen(SheetScreen, inherit_bindings=False):
         if self.kept_error and self.number is not None and self.run is None:
             return cut(((f" ✖ {text.one_line(self.kept_error)}", "bad"),), cells)
         glyph, ink = self.item.mark
-        unit = text.one_line(self.item.entry.unit or "no unit", 40)
+        entry = self.item.entry
+        unit = text.one_line((entry.name if isinstance(entry, Experiment) else entry.unit) or "no unit", 40)
         return cut(((f" {glyph} ", ink), (f"{self.item.kind[:-1]} ", "muted"), (unit, "strong"), (f"  {self.item.said}", "text")), cells)  # fmt: skip
 
     def page(self, cells: int) -> Sequence[Row]:

@@ -14,6 +14,8 @@ from textual.widgets import Static
 from specconsole.service.plan import Plan
 from specconsole.text import one_line
 from specconsole.ui import keys
+from specconsole.ui.leaving import LeftOnce
+from specconsole.ui.resizing import Resized
 from specconsole.ui.row import Row
 from specconsole.ui.swap_rows import plan_rows
 from specconsole.ui.widgets.rows import Rows
@@ -22,12 +24,14 @@ AROUND = 10
 """Rows of the frame, the title, the keys and the blanks around the plan: the keys must never be pushed out of view."""
 
 
-class AskScreen(ModalScreen[bool]):
+class AskScreen(LeftOnce, Resized, ModalScreen[bool]):
     """Answers True only to y, and only where nothing stands in the way; Enter, Esc and n are No."""
 
     CSS_PATH = "plan.tcss"
     BINDINGS: ClassVar = keys.bindings(keys.Place.PLAN, keys.Place.DIALOG)
     NAME = "plan"
+    _beyond = 0
+    """Rows that have no room."""
 
     @property
     def title_text(self) -> str:
@@ -45,16 +49,27 @@ class AskScreen(ModalScreen[bool]):
 
     def compose(self) -> ComposeResult:
         """What it is about, the plan, the keys."""
-        ask = (
-            "It cannot be done now; Esc closes, ? explains"
-            if self.blocked
-            else "y does it; Enter, Esc and n do not; ? explains"
-        )
         with Vertical(id="plan"):
             yield Static(Content(one_line(self.title_text)), id="what")
             with VerticalScroll(id="sheet"):
                 yield Rows(id="steps")
-            yield Static(Content(ask), id="hint")
+            yield Static(Content(self._ask(0)), id="hint")
+
+    def on_mount(self) -> None:
+        """Say how much of the plan is still below, wherever it is scrolled to."""
+        self.watch(self.query_one("#sheet"), "scroll_y", self._tell_rest, init=False)
+
+    def _tell_rest(self) -> None:
+        below = self._beyond - round(self.query_one("#sheet").scroll_y)
+        self.query_one("#hint", Static).update(Content(self._ask(max(below, 0))))
+
+    def _ask(self, below: int) -> str:
+        answers = (
+            "It cannot be done now; Esc closes, ? explains"
+            if self.blocked
+            else "y does it; Enter, Esc and n do not; ? explains"
+        )
+        return f"{below} row{'s' if below > 1 else ''} more: ↓ · {answers}" if below else answers
 
     def on_resize(self, _event: events.Resize) -> None:
         """Wrap for the new size."""
@@ -63,10 +78,13 @@ class AskScreen(ModalScreen[bool]):
     def _draw(self) -> None:
         sheet = self.query_one("#sheet")
         rows = self.rows(sheet.size.width - 2)  # a scroll bar may come
-        sheet.styles.height = max(min(len(rows), self.size.height - AROUND), 1)
+        height = max(min(len(rows), self.size.height - AROUND), 1)
+        sheet.styles.height = height
+        self._beyond = len(rows) - height
         drawn = self.query_one("#steps", Rows)
         drawn.styles.height = max(len(rows), 1)
         drawn.show(rows)
+        self._tell_rest()
 
     def action_answer(self, answer: bool) -> None:
         """Close with the answer."""

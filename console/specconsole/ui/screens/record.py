@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
@@ -12,11 +13,13 @@ from textual.widgets import Static
 
 from specconsole.logs.record import LogRecord
 from specconsole.ui import keys
+from specconsole.ui.leaving import LeftOnce
 from specconsole.ui.log_text import When, details, plain
+from specconsole.ui.resizing import Resized
 from specconsole.ui.widgets.rows import Rows
 
 
-class RecordScreen(ModalScreen[None]):
+class RecordScreen(LeftOnce, Resized, ModalScreen[None]):
     """Opened by Enter in the log; Esc, q or Enter closes it."""
 
     CSS_PATH = "record.tcss"
@@ -34,7 +37,7 @@ class RecordScreen(ModalScreen[None]):
                 yield Rows(id="fields")
             yield Static(Content("Esc back   y copy   j k scroll   G end   ? help"), id="hint")
 
-    def on_resize(self) -> None:
+    def on_resize(self, _event: events.Resize) -> None:
         """Wrap for the new size."""
         self.call_after_refresh(self._write)
 

@@ -27,6 +27,7 @@ class Sheet(VerticalScroll, inherit_bindings=False):
         self._redraw = redraw
         self._kept = range(0)
         self._height = 0
+        self._coming = False
 
     def on_resize(self, _event: events.Resize) -> None:
         """Have the page drawn for the new size."""
@@ -35,16 +36,24 @@ class Sheet(VerticalScroll, inherit_bindings=False):
     def keep(self, rows: range) -> None:
         """Have these rows of the page in view once it is laid out, unless the last such ones are not: somebody reads elsewhere."""
         height = self.scrollable_content_region.height
-        follows = not self._kept or self._sees(self._kept, max(height, self._height))
+        follows = self._coming or not self._kept or self._sees(self._kept, max(height, self._height))
         self._kept, self._height = rows, height
-        if rows and follows:
-            self.call_after_refresh(self._bring, rows)
+        self._coming = bool(rows) and follows
+        if self._coming:
+            self.call_after_refresh(self._bring)
 
     def _sees(self, rows: range, height: int) -> bool:
         return self.scroll_offset.y <= rows[-1] < self.scroll_offset.y + height
 
-    def _bring(self, rows: range) -> None:
-        """Scroll as little as it takes; of rows that are more than there is room for the last ones are shown."""
+    def _bring(self) -> None:
+        """Scroll as little as it takes; of rows that are more than there is room for the last ones are shown.
+
+        A refresh may come before the layout that makes room for a longer page: the Resize that follows that one asks again.
+        """
+        rows = self._kept
+        if not self._coming or self.virtual_size.height <= rows[-1]:
+            return
+        self._coming = False
         top, height = self.scroll_offset.y, self.scrollable_content_region.height
         first = max(rows[0], rows[-1] + 1 - height)
         self.scroll_to(y=min(max(top, rows[-1] + 1 - height), first), animate=False)

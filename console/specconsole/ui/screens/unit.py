@@ -3,50 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from textual.message import Message
 from textual.reactive import reactive, var
 
 from specconsole import text
-from specconsole.history.entry import Load
-from specconsole.service.definition import Definition
 from specconsole.service.difference import differ
-from specconsole.service.unit import Unit
 from specconsole.ui import keys
 from specconsole.ui.definition_rows import definition_rows, difference_rows
-from specconsole.ui.freshness import whole
-from specconsole.ui.local_time import LocalTime
+from specconsole.ui.looked import Looked, Wanted, age_row
 from specconsole.ui.row import Row, apart
 from specconsole.ui.screens.choose import ChooseScreen
 from specconsole.ui.screens.sheet import SheetScreen
 from specconsole.ui.unit_word import StateWord, name, state_word
 
-
-@dataclass(frozen=True)
-class Looked:
-    """What was read of a unit."""
-
-    definition: Definition | None = None
-    """What defines it; None before it was read."""
-    at: float = 0.0
-    """Monotonic seconds of that reading."""
-    problem: str = ""
-    """Why the last reading failed, in a sentence."""
-    reading: bool = False
-    """It is read now."""
-
-    def changed(self, **changes: Any) -> Looked:
-        """The same with some of it changed."""
-        return replace(self, **changes)
-
-
-@dataclass
-class Wanted(Message):
-    """A unit's definition is to be read anew."""
-
-    key: str
+if TYPE_CHECKING:
+    from specconsole.history.entry import Load
+    from specconsole.service.definition import Definition
+    from specconsole.service.unit import Unit
+    from specconsole.ui.local_time import LocalTime
 
 
 class UnitScreen(SheetScreen, inherit_bindings=False):
@@ -60,7 +35,7 @@ class UnitScreen(SheetScreen, inherit_bindings=False):
     """All units."""
     server: var[tuple[str, StateWord] | None] = var(None)
     """The key of the unit whose engine is asked, and how that is."""
-    looked: var[Mapping[str, Looked]] = var({})
+    looked: var[Mapping[str, Looked[Definition]]] = var({})
     """What was read of units so far, by key."""
     loads: var[Mapping[str, tuple[Load, ...]]] = var({})
     """What this machine remembers of their loads, by key."""
@@ -94,27 +69,22 @@ class UnitScreen(SheetScreen, inherit_bindings=False):
                     "muted",
                 ),
             )
-        return apart(left, self._age(), cells)
+        shown = [self._looked(key) for key in (self.key, self.other) if key]
+        return apart(left, age_row(shown, self.now, "reading…", "read"), cells)
 
-    def _age(self) -> Row:
-        found = [self.looked.get(key, Looked()) for key in (self.key, self.other) if key]
-        if problem := next((one.problem for one in found if one.problem), ""):
-            return ((f"✖ {text.one_line(problem, 60)} ", "bad"),)
-        if any(one.reading or one.definition is None for one in found):
-            return (("reading… ", "busy"),)
-        oldest = max(self.now - min(one.at for one in found), 0.0)
-        return ((f"read {whole(oldest)} ago ", "muted"),)
+    def _looked(self, key: str) -> Looked[Definition]:
+        return self.looked.get(key) or Looked()
 
     def page(self, cells: int) -> Sequence[Row]:
         """The definition; or the difference, once both are there."""
-        mine = self.looked.get(self.key, Looked()).definition
+        mine = self._looked(self.key).found
         if mine is None:
             return ()
         if not self.other:
             unit = self._unit(self.key)
             running = unit.state.invocation if unit and unit.state.running else ""
             return definition_rows(mine, self.loads.get(self.key, ()), self._stamp.day, cells, running)
-        theirs = self.looked.get(self.other, Looked()).definition
+        theirs = self._looked(self.other).found
         if theirs is None:
             return ()
         return difference_rows(differ(mine, theirs), self._said(self.key), self._said(self.other), cells)

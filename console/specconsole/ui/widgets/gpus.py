@@ -15,7 +15,7 @@ from textual.widget import Widget
 
 from specconsole import text
 from specconsole.gpu import view
-from specconsole.gpu.fault import Fault
+from specconsole.gpu.fault import Fault, asked
 from specconsole.gpu.history import Trend, key
 from specconsole.gpu.sample import Fleet
 from specconsole.ui import keys, layout
@@ -36,6 +36,7 @@ def totals(fleet: Fleet, faults: tuple[Fault, ...], cells: int, *, stale: bool) 
         (2, ((view.watts(sums.power_w), "text"),) if sums.power_w is not None else ()),
         (4, ((f"{missing} not readable", "warn"),) if missing and not faults else ()),
         (0, trouble(fleet, faults, cells) if faults or not stale else ()),
+        (1, ((text.one_line(fleet.why or ""), "warn"),) if fleet.why and fleet.source == "nvml" else ()),
         (5, ((f"by {fleet.source}", "warn"),) if fleet.source not in ("nvml", "none") else ()),
         (6, ((f"left out: {', '.join(fleet.dropped)}", "muted"),) if fleet.dropped else ()),
     ]
@@ -50,8 +51,7 @@ def trouble(fleet: Fleet, faults: tuple[Fault, ...], cells: int) -> Row:
         more = f" and {others} more" if others else ""
         sign, ink = ("✖", "bad") if worst.grave else ("▲", "warn")
         return ((f"{sign} {text.one_line(str(worst), max(cells - 10, 16))}{more}", ink),)
-    asked = fleet.source == "nvml" and fleet.gpus and all("xid" not in gpu.why for gpu in fleet.gpus)
-    return (("no fault seen", "muted"),) if asked else ()
+    return (("no fault seen", "muted"),) if asked(fleet) else ()
 
 
 @dataclass

@@ -16,8 +16,9 @@ from specconsole.history.entry import Load
 from specconsole.service.unit import Unit
 from specconsole.ui import keys
 from specconsole.ui.freshness import Freshness
+from specconsole.ui.loading import Loading
 from specconsole.ui.row import Row, Run, apart, faded, fill, paragraph, width
-from specconsole.ui.unit_word import StateWord, name, state_word
+from specconsole.ui.unit_word import LOADING, StateWord, name, state_word
 from specconsole.ui.widgets.pane import Pane
 from specconsole.ui.widgets.rows import Rows
 
@@ -126,7 +127,7 @@ class UnitsPane(Pane):
 
     NAME = "units"
     FEED = "units"
-    INPUTS = ("units", "units_at", "selected", "server", "loads")
+    INPUTS = ("units", "units_at", "selected", "server", "loads", "starts")
     TICKS = True
     BINDINGS: ClassVar = keys.bindings(keys.Place.UNITS)
 
@@ -138,6 +139,8 @@ class UnitsPane(Pane):
     """The key of the unit whose log is shown."""
     server: var[tuple[str, StateWord] | None] = var(None)
     """The key of the unit whose engine is asked, and how that is; None: not known."""
+    starts: var[tuple[Loading, ...]] = var(())
+    """The starts of all units that run: one that goes on is called loading while its server is not asked."""
     loads: var[Mapping[str, tuple[Load, ...]]] = var({})
     """What this machine remembers of their loads, by key, the newest first."""
 
@@ -162,8 +165,16 @@ class UnitsPane(Pane):
         since = unit.state.since_s
         if since is not None and self.units_at is not None:
             since += max(at - self.units_at, 0.0) + self._older(unit)
-        server = self.server[1] if self.server and self.server[0] == unit.key else None
+        server = self.server[1] if self.server and self.server[0] == unit.key else self._by_start(unit)
         return Entry(unit, state_word(unit, server), since, next(iter(self.loads.get(unit.key, ())), None))
+
+    def _by_start(self, unit: Unit) -> StateWord | None:
+        goes_on = any(
+            one.goes_on and one.refused and one.attempt.invocation == unit.state.invocation
+            for one in self.starts
+            if one.unit.key == unit.key
+        )
+        return LOADING if goes_on else None
 
     def _older(self, unit: Unit) -> float:
         """By how much a unit's state was read before the newest one: a change of one unit does not read the others anew."""

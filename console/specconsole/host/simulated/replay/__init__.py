@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from specconsole.host.simulated.replay.make import make, span
+from specconsole.host.simulated.replay.player import Moment, Player
 
-__all__ = ["make", "span"]
+__all__ = ["Moment", "Player", "make", "span"]

@@ -14,6 +14,7 @@ from specconsole.host.simulated.machine import Machine
 from specconsole.host.simulated.replay import bundle
 from specconsole.host.simulated.replay.bundle import Bundle, Values
 from specconsole.host.simulated.replay.log import entries
+from specconsole.host.simulated.replay.moment import moment
 from specconsole.host.simulated.replay.pages import pages
 from specconsole.host.simulated.replay.script import Replayed
 from specconsole.host.simulated.replay.starts import Start, starts
@@ -29,26 +30,36 @@ MOST = 200_000
 """Records of a log that are played, the newest."""
 FRAMES = 4.0
 """So many a second of the viewer's time say that nothing was sampled yet."""
+UNSAMPLED = "no sample of this moment in the bundle"
+"""What is said of the cards before the samples begin."""
 _THREE_DAYS_S = 266_400.0
 
 
-def make(parts: Mapping[str, bytes], speed: float | None = None, *, base: Clock | None = None) -> SimulatedHost:
+def make(
+    parts: Mapping[str, bytes], speed: float | None = None, *, at: str | None = None, base: Clock | None = None
+) -> SimulatedHost:
     """Make the host, not yet opened.
 
     Args:
         parts: the files of a bundle, by name.
         speed: how fast the time of the log passes, up to the samples; None: so that it takes a minute and a half at most.
+        at: where it begins: "error", "end", "+SECONDS" or a time of day; None: at the beginning.
         base: the viewer's own time.
 
     Raises:
-        UsageError: it is no bundle, or holds nothing that can be played.
+        UsageError: `at` is none of that or not within the bundle, it is no bundle, or holds nothing that can be played.
     """
     kept = bundle.read(parts)
-    begin, end = span(kept)
-    boot = _boot(kept)
-    begin = max(begin, boot + 1.0)
-    log_s = (float(kept.frames[0]["t"]) if kept.frames else end) - begin
-    pace = max(log_s / PLAY_S, 1.0) if speed is None else speed
+    begin, end = bounds(kept)
+    if at is not None:
+        begin = moment(at, kept, begin, end)
+    return play(kept, begin, pace_of(kept, begin) if speed is None else speed, base)
+
+
+def play(kept: Bundle, begin: float, pace: float, base: Clock | None = None) -> SimulatedHost:
+    """Make the host of a bundle that was read, from a moment on (seconds since the epoch), at a speed."""
+    end, boot = bounds(kept)[1], _boot(kept)
+    log_s = _log_s(kept, begin)
     # What was sampled is short and worth a look, so that passes as it did; and what ages after the end should not race.
     clock = ScaledClock(base or SystemClock(), pace, epoch=begin, until_s=max(log_s, 0.0))
     known = {
@@ -63,6 +74,22 @@ def make(parts: Mapping[str, bytes], speed: float | None = None, *, base: Clock 
         ends=(end, "the bundle ends here"),
         read_only=True,
     )
+
+
+def bounds(kept: Bundle) -> tuple[float, float]:
+    """From when to when it can be played, in seconds since the epoch."""
+    begin, end = span(kept)
+    return max(begin, _boot(kept) + 1.0), end
+
+
+def pace_of(kept: Bundle, begin: float) -> float:
+    """How fast it passes from a moment on where no speed was asked for."""
+    return max(_log_s(kept, begin) / PLAY_S, 1.0)
+
+
+def _log_s(kept: Bundle, begin: float) -> float:
+    """Seconds until the samples, or until the end where there are none."""
+    return (float(kept.frames[0]["t"]) if kept.frames else span(kept)[1]) - begin
 
 
 def span(kept: Bundle) -> tuple[float, float]:
@@ -148,7 +175,10 @@ def _frames(kept: Bundle, gpus: Any, pace: float) -> Callable[[float], Values]:
     """The newest sample at a moment; before the first one, the cards by name and nothing of them."""
     moments = [float(frame["t"]) for frame in kept.frames]
     identity = ("index", "uuid", "name", "bus", "memory_total", "power_limit_w")
-    why = dict.fromkeys(("memory_used", "util", "power_w", "temperature_c", "processes"), "not sampled yet")
+    why = dict.fromkeys(
+        ("memory_used", "util", "power_w", "temperature_c", "processes", "xid", "ecc_uncorrected", "throttle"),
+        UNSAMPLED,
+    )
     blank = [{name: gpu[name] for name in identity if name in gpu} | {"why": why} for gpu in gpus]
 
     boot, every_s = _boot(kept), max(pace / FRAMES, 1.0)
@@ -156,7 +186,7 @@ def _frames(kept: Bundle, gpus: Any, pace: float) -> Callable[[float], Values]:
     @lru_cache(1)
     def before(step: int) -> Values:
         at = step * every_s
-        return {"v": 1, "t": at, "mono": at - boot, "source": "nvml", "gpus": blank}
+        return {"v": 1, "t": at, "mono": at - boot, "source": "nvml", "why": UNSAMPLED, "gpus": blank}
 
     def frame(at: float) -> Values:
         place = bisect_right(moments, at) - 1

@@ -1,0 +1,31 @@
+"""A console that is left stays in no memory: a program that has one after another does not grow."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+from tests.ui.scene import Scene
+
+
+async def test_nothing_holds_a_console_that_is_left() -> None:
+    left = []
+    for _ in range(2):  # the last one is still known as the one that ran
+        scene = Scene().fill()
+        async with scene.app.run_test(size=(80, 24)) as pilot:
+            await scene.settle(pilot)
+        left.append(weakref.ref(scene.app))
+        del scene, pilot
+    gc.collect()
+    assert left[0]() is None
+
+
+async def test_a_start_without_collections_has_them_again_once_the_screen_stands() -> None:
+    gc.disable()
+    scene = Scene().fill()
+    try:
+        async with scene.app.run_test(size=(80, 24)) as pilot:
+            await scene.settle(pilot)
+            assert gc.isenabled()
+    finally:
+        gc.enable()
