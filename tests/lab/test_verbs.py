@@ -79,7 +79,7 @@ async def test_doctor_finds_a_good_host_good(host: LabHost, tmp_path: Path) -> N
 async def test_doctor_says_what_a_login_lacks(host: LabHost, tmp_path: Path, who: str, limited: set[str]) -> None:
     found = checks(Desk(host, tmp_path).json("doctor", who, status=1 if "journal" in limited else 0))
     less = {name for name in ("rights", "journal", "python", "gpus") if found[name]["level"] != "ok"}
-    assert less == limited
+    assert less == limited, found
     assert all(found[name]["fix"] for name in limited)
 
 

@@ -30,6 +30,7 @@ from specconsole.service.swap import Known, SwapView
 from specconsole.service.unit import Serving, Speculation, Unit, UnitState
 from specconsole.ui.app import SpecConsole
 from specconsole.ui.swap_feed import Prepared
+from specconsole.ui.widgets.log_view import LogView
 from tests.fakes import FakeClock, FakeHost
 from tests.ui.played_experiments import PlayedExperiments
 from tests.ui.played_history import PlayedHistory
@@ -318,9 +319,22 @@ class Scene:
         return self
 
     async def settle(self, pilot: Any, turns: int = 5) -> None:
-        """Let everything that was put in reach the screen: each turn empties every widget's queue once."""
-        for _ in range(turns):
-            await pilot.pause(0)
+        """Let everything that was put in reach the screen: each turn empties every widget's queue once.
+
+        A screen that is opened is laid out by a timer of the library, 1/60 s later, and a log that was painted just now
+        is painted again 1/20 s later: a fast machine was done before either.
+        """
+        for _ in range(200):
+            for _ in range(turns):
+                await pilot.pause(0)
+            if not self._unpainted():
+                return
+            await asyncio.sleep(0.005)
+
+    def _unpainted(self) -> bool:
+        screen = self.app.screen
+        late = any(view._missed for view in screen.query(LogView))
+        return bool(late or self.app._batch_count or screen._layout_required or screen._dirty_widgets)
 
     async def press(self, pilot: Any, *keys: str) -> None:
         """Press keys, each handled before the next; waiting for an idle processor, as the pilot does, takes 40 times as long."""
