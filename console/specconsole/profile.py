@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from specconsole import resources, toml
+from specconsole import paths, resources, toml
 from specconsole.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def load(source: str | Path | Traversable) -> Profile:
     Raises:
         ConfigError: the file cannot be read, others may write it, or something in it is wrong; names file, line and the nearest right key.
     """
-    path = Path(source).expanduser() if isinstance(source, str) else source
+    path = paths.typed(source) if isinstance(source, str) else source
     if isinstance(path, Path):
         _refuse_others(path)
     return _profile(toml.read(path))
@@ -152,7 +152,7 @@ def named(name: str) -> Profile:
     """A profile by the name of its file, or by its path. Raises ConfigError where there is none."""
     known = resources.find("profiles")
     if os.sep in name or name.endswith(".toml"):
-        if not Path(name).expanduser().exists():
+        if not paths.typed(name).exists():
             hint = f"specconsole profile init HOST writes one; known by name are {', '.join(sorted(known)) or 'none'}."
             raise ConfigError(f"There is no profile file {name}.", hint=hint)
         return load(name)

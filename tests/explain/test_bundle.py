@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tarfile
 from io import BytesIO
 from pathlib import Path
@@ -39,6 +40,20 @@ def test_bundle_of_the_recorded_host(
     assert not [file for file in told["files"] if file["kind"] == "unknown"]
     assert told["load"]["version"] == "0.24.0"
     assert replay.make(contents(path)).name.startswith("bundle of h200-replay")
+
+
+def test_a_place_that_cannot_be_is_told_before_anything_is_collected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    there = tmp_path / "there"
+    there.write_text("the user's own")
+    os.mkfifo(tmp_path / "device")
+    for place in (there, tmp_path, tmp_path / "no" / "folder", tmp_path / "device"):
+        assert main(["bundle", "demo", "--seconds", "0", "-o", str(place)]) == 2
+        assert capsys.readouterr().err.startswith(f"specconsole: {place} "), "nothing is said to be collected before"
+    assert there.read_text() == "the user's own"
+    assert (tmp_path / "device").is_fifo(), "a file moved over a device breaks the machine"
 
 
 def test_records_come_back_whole() -> None:

@@ -112,7 +112,26 @@ def test_the_form_of_vllm_bench_serve(host: FakeHost, tmp_path: Path) -> None:
     told = json.loads((tmp_path / "out.json").read_text())
     assert told["completed"] == 1
     assert told["spec_decode_acceptance_length"] == 3
-    assert call("--vllm-json", str(tmp_path / "missing" / "out.json")) == 2
+
+
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(
+    host: FakeHost, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for place in (tmp_path / "missing" / "out.json", tmp_path):
+        assert call("--vllm-json", str(place)) == 2
+        assert f"{place} cannot be written." in capsys.readouterr().err
+    assert call("--vllm-json", str(tmp_path / "out.json"), "--concurrency", "1,4") == 2
+    assert "one cell" in capsys.readouterr().err
+    assert not host.processes
+
+
+def test_what_was_measured_is_shown_though_its_file_finds_no_room(
+    host: FakeHost, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("--csv", "--vllm-json", "/dev/full") == 2
+    out, err = capsys.readouterr()
+    assert out.splitlines()[1].startswith("code,1,20.0,")
+    assert "/dev/full cannot be written. No space left on device." in err
 
 
 def test_runs_are_remembered_and_can_be_compared(host: FakeHost, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, TextIO
 
+from specconsole import paths
 from specconsole.bench.prompt import Prompt
 from specconsole.errors import UsageError
 from specconsole.remote import outside
@@ -30,7 +30,7 @@ FORMS = 'A line is {"prompt": "…"}, {"turns": ["…"]}, {"messages": […]} or
 
 def read(name: str) -> Iterator[Prompt]:
     """The prompts of a file, one by one, their ids unique. Raises UsageError with file and line."""
-    path, seen = Path(name).expanduser(), set[str]()
+    path, seen = paths.typed(name), set[str]()
     try:
         if path.stat().st_size > MOST_FILE:
             raise UsageError(f"{name} is larger than 2 GiB.", hint="Cut a part of it into a file of its own.")

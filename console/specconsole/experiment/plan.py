@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from specconsole import resources, toml
+from specconsole import paths, resources, toml
 from specconsole.bench.judge import MARGIN
 from specconsole.bench.spec import BenchSpec
 from specconsole.errors import ConfigError
@@ -82,7 +82,7 @@ def named(name: str) -> ExperimentPlan:
         ConfigError: there is none, or something in it is wrong; names file, line and key.
     """
     if os.sep in name or name.endswith(".toml"):
-        return of_file(toml.read(Path(name).expanduser()))
+        return of_file(toml.read(paths.typed(name)))
     known = resources.find(KIND)
     if name not in known:
         hint = f"Known are {', '.join(sorted(known)) or 'none'}; or give the path of a file."

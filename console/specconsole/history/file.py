@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
@@ -15,6 +14,7 @@ from specconsole.errors import UsageError
 from specconsole.history import exchange
 from specconsole.history.entry import Experiment, Load, Run, Swap
 from specconsole.history.store import Store
+from specconsole.paths import new_file
 from specconsole.text import reason
 
 MOST_BYTES = 4 << 30
@@ -45,21 +45,11 @@ def save(
     """
     entries = _entries(store, host, unit)
     count = 0
-    try:
-        # Other users must not read what units were started with, and no file of the user's is written over.
-        out = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError as error:
-        raise UsageError(f"{path} exists already.", hint="Give the name of a new file.") from error
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written.", f"{reason(error)}.") from error
-    try:
-        with os.fdopen(out, "wb") as plain, _packed(path, plain) as file:
-            for line in exchange.write(entries, mask):
-                file.write(line.encode() + b"\n")
-                count += 1
-    except OSError as error:
-        path.unlink(missing_ok=True)
-        raise UsageError(f"{path} cannot be written.", f"{reason(error)}.") from error
+    # Other users must not read what units were started with.
+    with new_file(path) as plain, _packed(path, plain) as file:
+        for line in exchange.write(entries, mask):
+            file.write(line.encode() + b"\n")
+            count += 1
     return count - 1  # the head
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from specconsole import paths
 from specconsole.errors import ConfigError
 from specconsole.host.ssh_keyword import REASONS, REPEATED, USED, WHOLE_LINE, WITHOUT_MEANING
 
@@ -205,7 +206,7 @@ def _fits(pattern: str, subject: str) -> bool:
 
 
 def _matches(pattern: str, base: Path) -> list[Path]:
-    path = base / Path(pattern).expanduser()
+    path = base / paths.typed(pattern)
     return [Path(name) for name in sorted(glob.glob(str(path)))]  # noqa: PTH207  pathlib's takes no absolute pattern
 
 

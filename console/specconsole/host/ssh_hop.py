@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from specconsole import paths
 from specconsole.errors import ConfigError, UsageError
 from specconsole.host import target
 from specconsole.host.known_hosts import DEFAULT_PORT, name_of
@@ -207,10 +208,10 @@ class _Resolver:
     def _path(self, value: str, tokens: dict[str, str]) -> Path:
         expanded = expand(value, tokens, self.way.environment)
         home = self.way.folder.parent
-        return home / expanded[2:] if expanded.startswith("~/") else Path(expanded).expanduser()
+        return home / expanded[2:] if expanded.startswith("~/") else paths.typed(expanded)
 
     def _identities(self, tokens: dict[str, str]) -> tuple[Path, ...]:
-        typed = [Path(name).expanduser() for name in self.way.identities]
+        typed = [paths.typed(name) for name in self.way.identities]
         for path in typed:
             if not path.is_file():
                 raise UsageError(f"There is no key file {path}.")

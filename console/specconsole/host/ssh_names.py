@@ -6,6 +6,7 @@ import glob
 from collections.abc import Iterator
 from pathlib import Path
 
+from specconsole import paths
 from specconsole.host.ssh_config import DEEPEST_INCLUDE, split
 
 _PATTERN = frozenset("*?!")
@@ -26,7 +27,7 @@ def aliases(config: Path, folder: Path, depth: int = 0) -> Iterator[str]:
             yield from (word for word in words if not _PATTERN & set(word))
         elif keyword == "include" and depth < DEEPEST_INCLUDE:
             for word in words:
-                path = Path(word).expanduser()
+                path = paths.typed(word)
                 for found in sorted(glob.glob(str(folder / path))):  # noqa: PTH207  an absolute pattern too
                     yield from aliases(Path(found), folder, depth + 1)
 

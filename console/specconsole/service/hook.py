@@ -16,10 +16,10 @@ from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from tempfile import TemporaryFile
 from urllib.parse import urlsplit
 
+from specconsole import paths
 from specconsole.errors import UsageError
 from specconsole.load.announce import Ended
 from specconsole.stream import within
@@ -63,10 +63,7 @@ def _words(option: str, given: str | None) -> tuple[str, ...]:
         ) from None
     if not words:
         raise UsageError(f"{option} is empty.", hint="It takes a command.")
-    try:
-        program = str(Path(words[0]).expanduser())
-    except RuntimeError:  # ~somebody who does not exist
-        program = words[0]
+    program = str(paths.typed(words[0]))
     if shutil.which(program) is None:
         hint = "No shell reads it: for pipes and variables name one, sh -c '…'."
         raise UsageError(f"{option}: there is no program {one_line(words[0], 100)}.", hint=hint)

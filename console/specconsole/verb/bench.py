@@ -31,7 +31,7 @@ from specconsole.host.lying import running as experiment
 from specconsole.profile import BenchSet, Profile
 from specconsole.service import choose, discover
 from specconsole.service.unit import Role, Unit
-from specconsole.text import clean, one_line
+from specconsole.text import clean, one_line, reason
 from specconsole.verb import bench_cells, bench_self, output
 from specconsole.verb.bench_ready import refuse_loading
 from specconsole.verb.session import TERMINATED, add_host_arguments, drive, open_host, profile_for
@@ -99,7 +99,17 @@ def run(args: argparse.Namespace) -> int:
     """Measure, show, remember."""
     if args.json and (args.csv or args.md):
         raise UsageError("--json, --csv and --md exclude each other.")
+    _refuse_unwritable(args.vllm_json)
     return drive(_run(args))
+
+
+def _refuse_unwritable(name: str | None) -> None:
+    """Tell before anything is measured that there is no place for the file. Raises UsageError."""
+    if name in (None, "-"):
+        return
+    path = Path(name)
+    if path.is_dir() or not os.access(path if os.access(path, os.F_OK) else path.parent, os.W_OK):
+        raise UsageError(f"{name} cannot be written.", hint="Give a file in a folder of yours.")
 
 
 async def _run(args: argparse.Namespace) -> int:
@@ -120,6 +130,8 @@ async def _run(args: argparse.Namespace) -> int:
                 refuse_random(specs, speculates=speculates, allowed=args.allow_random)
                 await refuse_loading(host, unit, args)
                 first, *more = specs
+                if more and args.vllm_json:
+                    raise UsageError("--vllm-json holds one run: give one cell.")
                 if more:
                     grid = await bench_cells.followed(
                         run_cells(
@@ -302,8 +314,6 @@ def counting(progress: Progress) -> str:
 
 def finish(args: argparse.Namespace, run: BenchRun, said: Profile | None = None) -> int:
     """Write the run as asked, tell what the profile had expected, and return the exit code."""
-    if args.vllm_json:
-        _write_file(args.vllm_json, json.dumps(export.vllm_json(run), ensure_ascii=False) + "\n")
     if run.results or args.json:
         forms: Mapping[str, Callable[[], None]] = {
             "json": lambda: output.write_json({**run.to_json(), "summary": table.summary(run)}),
@@ -314,6 +324,8 @@ def finish(args: argparse.Namespace, run: BenchRun, said: Profile | None = None)
         forms[form]() if form else show(table.table(run))
     for line in differs(run, said.expect) if said else ():
         _say(line)
+    if args.vllm_json:  # last: what was measured is shown, also where that file cannot be written
+        _write_file(args.vllm_json, json.dumps(export.vllm_json(run), ensure_ascii=False) + "\n")
     if run.why == "failed" and "refused" in run.error.lower():
         raise NotRunning(
             "Nothing answers at the unit's port.", run.error, "A load may still run: see `specconsole watch`."
@@ -346,7 +358,7 @@ def _write_file(name: str, text: str) -> None:
     try:
         Path(name).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"{name} cannot be written: {error.strerror}.") from error
+        raise UsageError(f"{name} cannot be written.", f"{reason(error)}.") from error
 
 
 def _say(text: str) -> None:

@@ -12,7 +12,7 @@ from specconsole.bench import cell_table, table
 from specconsole.bench.check import Level, check
 from specconsole.bench.run import BenchRun
 from specconsole.bench.table import Table
-from specconsole.errors import SpecConsoleError, UsageError
+from specconsole.errors import SpecConsoleError
 from specconsole.experiment.unit_cells import Grid
 from specconsole.verb import output
 
@@ -71,8 +71,6 @@ def after(grid: Grid) -> str:
 
 def finish(args: argparse.Namespace, grid: Grid) -> int:
     """Write the cells as asked and return the exit code."""
-    if args.vllm_json:
-        raise UsageError("--vllm-json holds one run: give one cell.")
     made = cell_table.tables(grid.cells, grid.room)
     if args.json:
         output.write_json(

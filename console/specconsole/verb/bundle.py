@@ -62,32 +62,34 @@ async def _run(args: argparse.Namespace, begin: float | None) -> int:
         if "cannot" in text or "ended early" in text or "only the newest" in text:
             missing.append(one_line(text, 300))
 
-    parts: list[tuple[str, bytes]] = []
     async with open_host(args) as host:
         name = (host.facts.hostname if host.facts else "") or host.name
-        async with aclosing(
-            collect(host, profile_for(args, host), Wanted(begin, args.seconds), host.clock, say)
-        ) as found:
-            parts += [part async for part in found]
-        parts.append(("history.json", await _history(host)))
-        made, typed = host.clock.now(), mask(host.typed)
-    about = {
-        "bundle": 1,
-        "host": name,
-        "typed": typed,
-        "made": made,
-        "since": begin,
-        "specconsole": __version__,
-        "missing": missing,
-    }
-    parts.insert(0, ("bundle.json", (json.dumps(about, indent=1) + "\n").encode()))
-    parts.append(("report.json", _report(parts)))
-    stamp = datetime.fromtimestamp(made).strftime("%Y%m%d-%H%M%S")
-    plain = "".join(character if character.isalnum() or character in "-_." else "_" for character in name)[:80]
-    path = Path(args.output or f"specconsole-{plain}-{stamp}.tar.gz")
-    _write(path, packed(iter(parts), made))
+        path = Path(args.output or _file(name, host.clock.now()))
+        with paths.new_file(path) as file:  # before minutes are spent on what has no place
+            wanted = Wanted(begin, args.seconds)
+            async with aclosing(collect(host, profile_for(args, host), wanted, host.clock, say)) as found:
+                parts = [part async for part in found]
+            parts.append(("history.json", await _history(host)))
+            about = {
+                "bundle": 1,
+                "host": name,
+                "typed": mask(host.typed),
+                "made": (made := host.clock.now()),
+                "since": begin,
+                "specconsole": __version__,
+                "missing": missing,
+            }
+            parts.insert(0, ("bundle.json", (json.dumps(about, indent=1) + "\n").encode()))
+            parts.append(("report.json", _report(parts)))
+            file.write(packed(iter(parts), made))
     output.write_text(str(path))
     return 0
+
+
+def _file(host: str, at: float) -> str:
+    stamp = datetime.fromtimestamp(at).strftime("%Y%m%d-%H%M%S")
+    plain = "".join(character if character.isalnum() or character in "-_." else "_" for character in host)[:80]
+    return f"specconsole-{plain}-{stamp}.tar.gz"
 
 
 async def _history(host: Host) -> bytes:
@@ -109,11 +111,3 @@ def _report(parts: list[tuple[str, bytes]]) -> bytes:
 
     files: list[tuple[str, BinaryIO]] = [(name, BytesIO(content)) for name, content in parts]
     return (json.dumps({"bundle": 1, **document(explain(iter(files)))}, indent=1) + "\n").encode()
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write for the owner alone, whole or not at all. Raises UsageError."""
-    try:
-        paths.write_private(path, content)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written.", f"{error.strerror or error}.") from error

@@ -83,7 +83,7 @@ async def _init(args: argparse.Namespace) -> int:
 
 def _path(output_: str | None, name: str) -> Path:
     if output_ and output_ != "-":
-        return Path(output_).expanduser()
+        return paths.typed(output_)
     return paths.config_dir() / "profiles" / f"{name}.toml"
 
 
@@ -102,7 +102,7 @@ def _create(path: Path, text: str) -> None:
 def text_of(name: str) -> str:
     """The file of a profile, as it is written."""
     known = resources.find("profiles")
-    source = known[name] if name in known else Path(name).expanduser()
+    source = known[name] if name in known else paths.typed(name)
     return source.read_text(encoding="utf-8").rstrip()
 
 
