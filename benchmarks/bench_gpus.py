@@ -155,7 +155,7 @@ def _ours() -> None:
     from specconsole.clock import SystemClock
     from specconsole.host.local import LocalHost
     from specconsole.ui.app import SpecConsole
-    from specconsole.ui.feeds import HostFeeds
+    from specconsole.ui.feed.host import HostFeeds
 
     random, clock = Random(1), SystemClock()
 

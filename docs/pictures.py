@@ -21,7 +21,7 @@ from specconsole.history.memory import Memory
 from specconsole.host.simulated import ScaledClock, SimulatedHost, make, story
 from specconsole.host.target import Demo
 from specconsole.ui.app import SpecConsole
-from specconsole.ui.feeds import HostFeeds
+from specconsole.ui.feed.host import HostFeeds
 from specconsole.ui.screens.confirm import ConfirmScreen
 from specconsole.ui.screens.plan import PlanScreen
 from specconsole.ui.widgets.units import UnitsPane

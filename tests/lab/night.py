@@ -32,9 +32,9 @@ from specconsole.host.base import LinkKind
 from specconsole.host.ssh import SshHost
 from specconsole.logs.record import Kind
 from specconsole.service.hook import Hooks
-from specconsole.ui.announcing import Announcer
 from specconsole.ui.app import SpecConsole
-from specconsole.ui.feeds import HostFeeds
+from specconsole.ui.feed.host import HostFeeds
+from specconsole.ui.part.announcing import Announcer
 from tests.lab.cards import cards
 from tests.lab.host import LabHost
 from tests.lab.image import SUITES, base_image, gpu_layer, missing, vllm_layer

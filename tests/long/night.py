@@ -35,11 +35,11 @@ from specconsole.host.simulated.scenario.scenario import Scenario, Start
 from specconsole.host.simulated.unit import SimulatedUnit
 from specconsole.logs.buffer import LogBuffer
 from specconsole.service.hook import Hooks
-from specconsole.ui import live
-from specconsole.ui.announcing import Announcer
 from specconsole.ui.app import SpecConsole
 from specconsole.ui.commands import COMMANDS
-from specconsole.ui.feeds import HostFeeds
+from specconsole.ui.feed.host import HostFeeds
+from specconsole.ui.part import live
+from specconsole.ui.part.announcing import Announcer
 from tests.long.clock import NightClock, quiet
 from tests.long.complaint import complaints
 from tests.long.gauge import Reading, ended, grown, read, table

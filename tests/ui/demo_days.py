@@ -23,8 +23,8 @@ from specconsole.host.simulated import SimulatedHost
 from specconsole.service import choose
 from specconsole.service.discover import discover
 from specconsole.service.unit import Unit
-from specconsole.ui.experiment_feed import HostExperiments, Reported
-from specconsole.ui.swap_feed import HostSwaps
+from specconsole.ui.feed.experiment import HostExperiments, Reported
+from specconsole.ui.feed.swap import HostSwaps
 from tests.fakes import FakeClock
 from tests.host.scenario.acting import moved, simulated
 

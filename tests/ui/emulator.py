@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from rich.cells import get_character_cell_size
 
-from specconsole.ui.style_codes import PLAIN, Style, after
+from specconsole.ui.paint.style_codes import PLAIN, Style, after
 
 _TOKEN = re.compile(
     r"\x1b\[(?P<private>[<>?]?)(?P<numbers>[\d;]*)(?P<kind>\$?[A-Za-z])|\x1b\](?P<aside>[^\x07\x1b]*)(?:\x07|\x1b\\)"

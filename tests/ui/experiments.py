@@ -12,7 +12,7 @@ from specconsole.experiment.carry import View
 from specconsole.experiment.plan import named
 from specconsole.experiment.prepare import Forecast, Prepared
 from specconsole.experiment.watch import Figures, Standing, standing
-from specconsole.ui.experiment_feed import Reported
+from specconsole.ui.feed.experiment import Reported
 from tests.ui.pasts import arms
 from tests.ui.scene import units
 

@@ -9,7 +9,7 @@ from specconsole.errors import SpecConsoleError
 from specconsole.experiment.prepare import Prepared
 from specconsole.experiment.watch import Standing
 from specconsole.host.lying import Lying
-from specconsole.ui.experiment_feed import Reported
+from specconsole.ui.feed.experiment import Reported
 
 
 class PlayedExperiments:

@@ -11,7 +11,7 @@ from specconsole.bench.measure import entry
 from specconsole.bench.run import BenchRun
 from specconsole.errors import SpecConsoleError
 from specconsole.history.entry import Experiment, Load, Run, Swap
-from specconsole.ui.history_feed import Compared, Remembered
+from specconsole.ui.feed.history import Compared, Remembered
 
 
 class PlayedHistory:

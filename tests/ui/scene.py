@@ -29,7 +29,7 @@ from specconsole.service.start import Follower
 from specconsole.service.swap import Known, SwapView
 from specconsole.service.unit import Serving, Speculation, Unit, UnitState
 from specconsole.ui.app import SpecConsole
-from specconsole.ui.swap_feed import Prepared
+from specconsole.ui.feed.swap import Prepared
 from specconsole.ui.widgets.log_view import LogView
 from tests.fakes import FakeClock, FakeHost
 from tests.ui.played_experiments import PlayedExperiments

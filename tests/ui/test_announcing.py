@@ -11,7 +11,7 @@ from specconsole.host.base import Host
 from specconsole.load import feed as load
 from specconsole.service.hook import Hooks
 from specconsole.service.start import Follower
-from specconsole.ui.announcing import Announcer
+from specconsole.ui.part.announcing import Announcer
 from tests.fakes import FakeClock
 from tests.service.test_insight import OOM, ended, error, in_state
 from tests.service.test_start import UNIT, Machine

@@ -12,8 +12,8 @@ from rich.cells import cell_len
 from specconsole.host.base import LinkKind
 from specconsole.service.check import Check, Level
 from specconsole.ui import commands
-from specconsole.ui.ascii import glyph, plain
 from specconsole.ui.command import Place
+from specconsole.ui.paint.ascii import glyph, plain
 from tests.ui.scene import NGRAM, Scene, appears, gpu, record, shown
 from tests.ui.test_unit_screen import MINE, load
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from specconsole.bench.book import Progress
 from specconsole.bench.cell_table import Cell
-from specconsole.ui.bench_rows import page_rows, progress_row
-from specconsole.ui.row import Row
+from specconsole.ui.rows.bench import page_rows, progress_row
+from specconsole.ui.rows.row import Row
 from tests.bench import made
 from tests.bench.made import stream
 

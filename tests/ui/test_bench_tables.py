@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from specconsole.ui.bench_rows import run_rows
-from specconsole.ui.row import plain, width
+from specconsole.ui.rows.bench import run_rows
+from specconsole.ui.rows.row import plain, width
 from tests.bench import made
 
 SPECULATIVE = made.run(

@@ -12,10 +12,10 @@ from specconsole.bench.arms import Sorted, sort
 from specconsole.bench.compare import compare
 from specconsole.bench.measure import entry
 from specconsole.errors import UsageError
-from specconsole.ui.compare_rows import page_rows, standing_row, verdict_ink
-from specconsole.ui.history_feed import Compared
-from specconsole.ui.ratio_plot import plot
-from specconsole.ui.row import plain, width
+from specconsole.ui.feed.history import Compared
+from specconsole.ui.rows.compare import page_rows, standing_row, verdict_ink
+from specconsole.ui.rows.ratio_plot import plot
+from specconsole.ui.rows.row import plain, width
 from specconsole.ui.screens.compare import CompareScreen
 from specconsole.ui.screens.history import HistoryScreen
 from tests.bench.test_arms import streams

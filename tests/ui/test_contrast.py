@@ -9,8 +9,8 @@ from rich.color import Color as Painted
 from textual.geometry import Region
 
 from specconsole.host.base import LinkKind
-from specconsole.ui import theme
-from specconsole.ui.contrast import ratio
+from specconsole.ui.paint import theme
+from specconsole.ui.paint.contrast import ratio
 from specconsole.ui.screens.choose import ChooseScreen
 from specconsole.ui.screens.confirm import ConfirmScreen
 from tests.ui.scene import Scene, appears, gpu

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from specconsole.history.memory import Memory
-from specconsole.ui.history_feed import KeptHistories
+from specconsole.ui.feed.history import KeptHistories
 from tests.host.scenario.acting import verb
 from tests.ui.scene import Scene, appears, still
 

@@ -16,9 +16,9 @@ from specconsole.service.derived import Mark
 from specconsole.service.drafter import Offer
 from specconsole.service.finding import Finding
 from specconsole.service.unit import Role
-from specconsole.ui.derive_feed import HostDerives, baseline_of
-from specconsole.ui.derive_rows import derive_rows
-from specconsole.ui.row import plain, width
+from specconsole.ui.feed.derive import HostDerives, baseline_of
+from specconsole.ui.rows.derive import derive_rows
+from specconsole.ui.rows.row import plain, width
 from tests.service.machine import Machine
 from tests.ui.scene import BASE, NGRAM, Scene, appears, shown, still, unit, units
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from specconsole.errors import CommandFailed
 from specconsole.host.base import LinkKind
 from specconsole.service.check import Check, Level
-from specconsole.ui.doctor_rows import check_rows, summary_row
-from specconsole.ui.row import plain, width
+from specconsole.ui.rows.doctor import check_rows, summary_row
+from specconsole.ui.rows.row import plain, width
 from tests.ui.scene import Scene, appears, shown
 
 CHECKS = (

@@ -14,8 +14,8 @@ from specconsole.engine.metrics import parse
 from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.engine.spec import spec_counters
 from specconsole.engine.window import measure
-from specconsole.ui.engine_page import curves_of, page_rows
-from specconsole.ui.row import plain, width
+from specconsole.ui.rows.engine_page import curves_of, page_rows
+from specconsole.ui.rows.row import plain, width
 from specconsole.ui.screens.dashboard import DashboardScreen
 from specconsole.ui.screens.engine import EngineScreen
 from specconsole.ui.widgets.engine import EnginePane

@@ -14,8 +14,8 @@ from specconsole.engine.metrics import parse
 from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.engine.spec import SpecCounters
 from specconsole.engine.window import Window, measure
-from specconsole.ui.engine_rows import engine_rows, wanted
-from specconsole.ui.row import plain, width
+from specconsole.ui.rows.engine import engine_rows, wanted
+from specconsole.ui.rows.row import plain, width
 from tests.engine import scraped
 from tests.ui.engines import GROUP, full_window
 from tests.ui.scene import engine

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from specconsole.experiment.watch import Standing, standing
-from specconsole.ui.experiment_feed import Reported
-from specconsole.ui.experiment_rows import page_rows, plan_rows, standing_row
-from specconsole.ui.row import plain, width
+from specconsole.ui.feed.experiment import Reported
+from specconsole.ui.rows.experiment import page_rows, plan_rows, standing_row
+from specconsole.ui.rows.row import plain, width
 from tests.ui.experiments import (
     AT,
     FAILED,

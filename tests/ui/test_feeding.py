@@ -11,7 +11,7 @@ import pytest
 
 from specconsole.errors import CommandFailed, LinkRefused
 from specconsole.ui.fault import FaultLog
-from specconsole.ui.feeding import RETRY_S, Source, follow
+from specconsole.ui.part.feeding import RETRY_S, Source, follow
 from tests.fakes import FakeClock, settle
 
 

@@ -24,8 +24,8 @@ from specconsole.service import secret, swap
 from specconsole.service import watch as units
 from specconsole.service.swap import Known, SwapView
 from specconsole.service.unit import Unit
-from specconsole.ui.feeds import PAST_LINES, HostFeeds
-from specconsole.ui.swap_feed import HostSwaps
+from specconsole.ui.feed.host import PAST_LINES, HostFeeds
+from specconsole.ui.feed.swap import HostSwaps
 from tests.fakes import FakeHost
 from tests.logs.journald import UNIT, JournalHost
 from tests.ui.scene import BASE, engine, record, unit

@@ -6,7 +6,7 @@ import pytest
 
 from specconsole.host.base import Link, LinkKind
 from specconsole.ui.freshness import Feed, held_until, judge, label
-from specconsole.ui.row import plain
+from specconsole.ui.rows.row import plain
 
 UP = Link(LinkKind.UP, 50.0)
 

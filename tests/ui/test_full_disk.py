@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from specconsole.logs.buffer import LogBuffer
-from specconsole.ui.feeding import RETRY_S
+from specconsole.ui.part.feeding import RETRY_S
 from tests.ui.scene import NGRAM, Scene, record
 
 

@@ -13,8 +13,8 @@ from specconsole.gpu.field import FIELDS, shown, source
 from specconsole.gpu.history import History
 from specconsole.gpu.sample import Fleet, Gpu, GpuProcess
 from specconsole.host.base import LinkKind
-from specconsole.ui.gpu_rows import Shown, curves_of, gpu_rows, neighbour
-from specconsole.ui.row import plain, width
+from specconsole.ui.rows.gpu import Shown, curves_of, gpu_rows, neighbour
+from specconsole.ui.rows.row import plain, width
 from specconsole.ui.screens.dashboard import DashboardScreen
 from specconsole.ui.screens.gpu import GpuScreen
 from specconsole.ui.widgets.gpus import GpusPane

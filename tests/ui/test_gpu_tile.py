@@ -10,7 +10,7 @@ from specconsole.gpu.fault import Fault
 from specconsole.gpu.history import Trend
 from specconsole.gpu.sample import Gpu
 from specconsole.gpu.view import Memory
-from specconsole.ui.row import Row, plain, width
+from specconsole.ui.rows.row import Row, plain, width
 from specconsole.ui.widgets.gpu_tile import Card, tile
 from tests.ui.scene import gpu
 

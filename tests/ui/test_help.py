@@ -15,7 +15,7 @@ from textual.screen import ModalScreen, Screen
 from specconsole.host.prompts import Question
 from specconsole.service.plan import lines
 from specconsole.ui import words
-from specconsole.ui.row import plain
+from specconsole.ui.rows.row import plain
 from specconsole.ui.screens.choose import ChooseScreen
 from specconsole.ui.screens.confirm import ConfirmScreen
 from specconsole.ui.screens.help import HelpScreen

@@ -12,12 +12,12 @@ import pytest
 from specconsole.bench.trend import trends
 from specconsole.errors import CommandFailed
 from specconsole.history.entry import Experiment, Load, Run
-from specconsole.ui.history_feed import Remembered
-from specconsole.ui.history_rows import Item, item_row, items, whole
-from specconsole.ui.row import plain, width
+from specconsole.ui.feed.history import Remembered
+from specconsole.ui.rows.history import Item, item_row, items, whole
+from specconsole.ui.rows.row import plain, width
+from specconsole.ui.rows.trend import trend_rows
 from specconsole.ui.screens.history import HistoryScreen
 from specconsole.ui.screens.kept import KeptScreen
-from specconsole.ui.trend_rows import trend_rows
 from tests.bench.test_trend import run as started
 from tests.ui.pasts import HOST, LOADS, NIGHT, SWAPS, arms, at
 from tests.ui.scene import NGRAM, Scene, appears, shown

@@ -12,8 +12,8 @@ from specconsole.bench import foreign
 from specconsole.bench.measure import entry
 from specconsole.bench.run import BenchRun
 from specconsole.bench.trend import trends
-from specconsole.ui.row import width
-from specconsole.ui.trend_rows import trend_rows
+from specconsole.ui.rows.row import width
+from specconsole.ui.rows.trend import trend_rows
 from tests.bench.test_foreign import aiperf, vllm
 from tests.ui.pasts import AT, HOST, arms
 from tests.ui.scene import NGRAM, Scene, appears, shown

@@ -12,8 +12,8 @@ from specconsole.service.finding import Finding
 from specconsole.service.lint import Linted, Subject
 from specconsole.service.mend import Mend, marked
 from specconsole.service.mending import Overhaul
-from specconsole.ui.lint_rows import lint_rows, mend_rows
-from specconsole.ui.row import plain, width
+from specconsole.ui.rows.lint import lint_rows, mend_rows
+from specconsole.ui.rows.row import plain, width
 from specconsole.ui.screens.lint import LintScreen
 from specconsole.ui.screens.unit import UnitScreen
 from tests.ui.scene import BASE, NGRAM, Scene, appears, shown, unit, units

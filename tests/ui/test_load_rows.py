@@ -14,11 +14,11 @@ from specconsole.load.phase import Expectation, Phase
 from specconsole.load.timeline import Certainty, LoadTimeline, Progress, Span
 from specconsole.load.trend import Point, Trend
 from specconsole.load.verdict import Judgement, Verdict
-from specconsole.ui.load_chart import chart_rows, spread
-from specconsole.ui.load_page import page_rows, standing_row
-from specconsole.ui.load_rows import load_rows, phases_row, summary_row
 from specconsole.ui.loading import Loading
-from specconsole.ui.row import plain, width
+from specconsole.ui.rows.load import load_rows, phases_row, summary_row
+from specconsole.ui.rows.load_chart import chart_rows, spread
+from specconsole.ui.rows.load_page import page_rows, standing_row
+from specconsole.ui.rows.row import plain, width
 from tests.load.log import replayed
 from tests.ui.scene import unit
 

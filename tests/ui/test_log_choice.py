@@ -5,7 +5,7 @@ from __future__ import annotations
 from specconsole.logs.buffer import Filter
 from specconsole.logs.pattern import Pattern
 from specconsole.logs.record import Level
-from specconsole.ui.log_choice import ALL, Choice, quoted
+from specconsole.ui.log.choice import ALL, Choice, quoted
 
 
 def test_levels_ranks_and_units_go_round() -> None:

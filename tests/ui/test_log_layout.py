@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from specconsole.ui.log_layout import Layout, column, line_of, piece, widest
+from specconsole.ui.log.layout import Layout, column, line_of, piece, widest
 from tests.ui.scene import record
 
 TEXT = st.lists(st.sampled_from([*"ab \n\té漢👍", "👨‍👩‍👧", "e\u0301", "ש"]), max_size=60).map("".join)

@@ -11,10 +11,10 @@ from rich.cells import cell_len
 
 from specconsole.logs.record import Kind, Level, LogRecord
 from specconsole.ui.local_time import LocalTime
-from specconsole.ui.log_layout import piece
-from specconsole.ui.log_line import Look, draw, who
-from specconsole.ui.log_window import Line
-from specconsole.ui.row import Row, plain, width
+from specconsole.ui.log.layout import piece
+from specconsole.ui.log.line import Look, draw, who
+from specconsole.ui.log.window import Line
+from specconsole.ui.rows.row import Row, plain, width
 from tests.ui.scene import record
 
 STAMP = LocalTime(timezone.utc)

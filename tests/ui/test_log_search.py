@@ -10,11 +10,11 @@ from specconsole.logs import sweep as sweeps
 from specconsole.logs.buffer import Filter, LogBuffer
 from specconsole.logs.pattern import Pattern
 from specconsole.logs.sweep import spot
-from specconsole.ui import log_search
-from specconsole.ui.log_search import LogSearch
-from specconsole.ui.log_title import holding, search_row
-from specconsole.ui.log_window import LogWindow
-from specconsole.ui.row import plain
+from specconsole.ui.log import search as log_search
+from specconsole.ui.log.search import LogSearch
+from specconsole.ui.log.title import holding, search_row
+from specconsole.ui.log.window import LogWindow
+from specconsole.ui.rows.row import plain
 from tests.ui.scene import record
 
 

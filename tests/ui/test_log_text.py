@@ -14,8 +14,8 @@ from specconsole.logs.buffer import Filter, LogBuffer
 from specconsole.logs.pattern import Pattern
 from specconsole.logs.record import Kind, Level
 from specconsole.ui.local_time import LocalTime
-from specconsole.ui.log_text import details, plain, write
-from specconsole.ui.row import plain as text_of
+from specconsole.ui.log.text import details, plain, write
+from specconsole.ui.rows.row import plain as text_of
 from tests.ui.scene import record
 
 WHEN = LocalTime(timezone.utc).full

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from specconsole.ui.log_time import moment
+from specconsole.ui.log.time import moment
 
 NOW = datetime(2026, 11, 29, 14, 30).timestamp()
 

@@ -12,8 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from specconsole.logs.buffer import Filter, LogBuffer
 from specconsole.logs.record import Level
-from specconsole.ui.log_layout import Layout
-from specconsole.ui.log_window import LogWindow
+from specconsole.ui.log.layout import Layout
+from specconsole.ui.log.window import LogWindow
 from tests.ui.scene import record
 
 OPEN: list[LogBuffer] = []

@@ -8,8 +8,8 @@ from specconsole.engine.health import Health
 from specconsole.host.base import Link, LinkKind
 from specconsole.service.unit import Unit
 from specconsole.ui.derived import served
-from specconsole.ui.row import plain, width
-from specconsole.ui.unit_word import StateWord, engine_word, running_unit, state_word
+from specconsole.ui.rows.row import plain, width
+from specconsole.ui.rows.unit_word import StateWord, engine_word, running_unit, state_word
 from specconsole.ui.widgets.engine import standing
 from specconsole.ui.widgets.header import Served, header_row
 from specconsole.ui.widgets.units import Entry, unit_rows

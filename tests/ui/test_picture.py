@@ -15,10 +15,10 @@ from rich.style import Style as RichStyle
 from textual._compositor import CompositorUpdate
 
 from specconsole import glyph
-from specconsole.ui.picture import Picture
-from specconsole.ui.placed import Run
-from specconsole.ui.style_codes import PLAIN
-from specconsole.ui.terminal import ANEW
+from specconsole.ui.paint.picture import Picture
+from specconsole.ui.paint.placed import Run
+from specconsole.ui.paint.style_codes import PLAIN
+from specconsole.ui.paint.terminal import ANEW
 from tests.ui.emulator import Emulator
 from tests.ui.scene import Scene, engine, fleet, gpu, record
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from specconsole.ui.row import Row
+from specconsole.ui.rows.row import Row
 from specconsole.ui.screens import plan
 from specconsole.ui.screens.plan import AskScreen
 from tests.ui.scene import Scene, appears, shown

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specconsole.ui.plot import Curve, ago, area, axis, columns, covered, figure, grid, nice, percent, plot
-from specconsole.ui.row import plain, width
+from specconsole.ui.rows.plot import Curve, ago, area, axis, columns, covered, figure, grid, nice, percent, plot
+from specconsole.ui.rows.row import plain, width
 
 
 def curve(values: list[float | None], top: float = 1.0) -> Curve:

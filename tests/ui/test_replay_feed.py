@@ -15,8 +15,8 @@ from specconsole.gpu.sample import Gpu
 from specconsole.history.entry import Load, Swap
 from specconsole.host.simulated.replay.make import UNSAMPLED
 from specconsole.service.check import Check, Level
-from specconsole.ui.feeds import HostFeeds, feeds_of
-from specconsole.ui.replay_feed import ReplayFeeds
+from specconsole.ui.feed.host import HostFeeds, feeds_of
+from specconsole.ui.feed.replay import ReplayFeeds
 from tests.fakes import FakeHost
 from tests.ui.scene import Scene, appears, fleet, shown, unit
 

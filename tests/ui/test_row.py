@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specconsole.ui.row import Row, apart, bar, cut, fill, fitting, plain, spark, split, width
+from specconsole.ui.rows.row import Row, apart, bar, cut, fill, fitting, plain, spark, split, width
 from specconsole.ui.widgets.rows import changed_until
 
 TEXT = st.text(alphabet="ab 0é漢👍🏽\u0301", max_size=12)

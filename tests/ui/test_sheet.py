@@ -7,7 +7,7 @@ from pathlib import Path
 
 from textual.reactive import var
 
-from specconsole.ui.row import Row
+from specconsole.ui.rows.row import Row
 from specconsole.ui.screens import sheet
 from specconsole.ui.screens.sheet import SheetScreen
 from tests.ui.scene import Scene

@@ -19,7 +19,7 @@ from specconsole.host.base import LinkKind
 from specconsole.host.carried import Carried
 from specconsole.load.timeline import Stage
 from specconsole.logs.record import Kind
-from specconsole.ui.experimenting import LOOK_S
+from specconsole.ui.part.experimenting import LOOK_S
 from specconsole.ui.screens.bench import BenchScreen
 from specconsole.ui.screens.confirm import ConfirmScreen
 from specconsole.ui.screens.dashboard import DashboardScreen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specconsole.ui.style_codes import PLAIN, Style, after, change
+from specconsole.ui.paint.style_codes import PLAIN, Style, after, change
 
 BACK = "48;2;16;20;26"
 COLOURS = st.sampled_from(["", "31", "94", "38;5;120", "38;2;1;2;3"])

@@ -17,9 +17,9 @@ from specconsole.service.discover import discover
 from specconsole.service.plan import Plan
 from specconsole.service.swap import SwapView
 from specconsole.service.unit import Unit
-from specconsole.ui.row import plain
-from specconsole.ui.swap_feed import HostSwaps
-from specconsole.ui.swap_rows import plan_rows, standing_row, view_rows
+from specconsole.ui.feed.swap import HostSwaps
+from specconsole.ui.rows.row import plain
+from specconsole.ui.rows.swap import plan_rows, standing_row, view_rows
 from tests.fakes import FakeClock
 from tests.host.scenario.acting import moved, simulated
 from tests.ui.scene import Scene, appears, still

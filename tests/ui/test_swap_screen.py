@@ -15,9 +15,9 @@ from specconsole.remote.swap_record import Story, fold
 from specconsole.service.plan import Holder, Plan, sides
 from specconsole.service.swap import Known, SwapRefused, SwapView
 from specconsole.ui.loading import Loading
-from specconsole.ui.row import plain, width
+from specconsole.ui.rows.row import plain, width
+from specconsole.ui.rows.swap import plan_rows, view_rows
 from specconsole.ui.screens.swap import SwapScreen
-from specconsole.ui.swap_rows import plan_rows, view_rows
 from tests.ui.scene import BASE, NGRAM, Scene, appears, shown, unit, units
 from tests.ui.test_load_rows import loading
 

@@ -12,9 +12,9 @@ from textual.theme import BUILTIN_THEMES
 
 from specconsole import paths, resources
 from specconsole.errors import ConfigError
-from specconsole.ui import contrast as wcag
-from specconsole.ui import theme
-from specconsole.ui.row import INKS
+from specconsole.ui.paint import contrast as wcag
+from specconsole.ui.paint import theme
+from specconsole.ui.rows.row import INKS
 
 if sys.version_info >= (3, 11):
     import tomllib

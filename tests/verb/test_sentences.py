@@ -17,7 +17,7 @@ from specconsole import cli, glyph
 from specconsole.errors import SpecConsoleError
 from specconsole.history.store import HistoryUnavailable, Store
 from specconsole.host.base import Rights, why_read_only
-from specconsole.ui.ascii import plain
+from specconsole.ui.paint.ascii import plain
 
 KNOWN = "Known are eagle3-8x-rtx-pro-6000, kimi-k25-8x-rtx-pro-6000, minimal."
 

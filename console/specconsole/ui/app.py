@@ -16,21 +16,22 @@ from textual.events import Key, Resize
 from textual.filter import LineFilter, Monochrome, NoColor
 
 from specconsole.host.base import Host, LinkKind
-from specconsole.ui import keys, memory, modes, theme
+from specconsole.ui import keys, memory, modes
 from specconsole.ui.arrangement import Arrangement
-from specconsole.ui.ascii import AsciiFilter
-from specconsole.ui.colourless import Colourless
 from specconsole.ui.fault import FaultLog
-from specconsole.ui.gpu_rows import neighbour
 from specconsole.ui.local_time import LocalTime
-from specconsole.ui.log_reading import LogReading
+from specconsole.ui.log.reading import LogReading
+from specconsole.ui.paint import theme
+from specconsole.ui.paint.ascii import AsciiFilter
+from specconsole.ui.paint.colourless import Colourless
+from specconsole.ui.paint.terminal import ANEW, lasting
 from specconsole.ui.palette import Commands, Palette
-from specconsole.ui.replaying import ReplayApp
-from specconsole.ui.terminal import ANEW, lasting
+from specconsole.ui.part.replaying import ReplayApp
+from specconsole.ui.rows.gpu import neighbour
 
 if TYPE_CHECKING:
     from specconsole.clock import Clock
-    from specconsole.ui.feeds import Feeds
+    from specconsole.ui.feed.host import Feeds
     from specconsole.ui.screens.live import LiveScreen
     from specconsole.ui.widgets.gpus import GpuChosen
     from specconsole.ui.widgets.units import Chosen

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from specconsole.ui.freshness import Feed, judge
-from specconsole.ui.unit_word import StateWord, engine_word
+from specconsole.ui.rows.unit_word import StateWord, engine_word
 from specconsole.ui.widgets.header import Served
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from specconsole import text
 from specconsole.host.base import Link, LinkKind
-from specconsole.ui.row import Row
+from specconsole.ui.rows.row import Row
 
 INTERVALS = 3
 """Data older than this many of its intervals is stale."""

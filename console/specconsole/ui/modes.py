@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from specconsole.ui.arrangement import Arrangement
     from specconsole.ui.local_time import LocalTime
-    from specconsole.ui.log_reading import LogReading
+    from specconsole.ui.log.reading import LogReading
     from specconsole.ui.screens.live import LiveScreen
 
 AHEAD_S = 3.0

@@ -14,7 +14,7 @@ from specconsole.text import one_line
 from specconsole.ui import keys
 from specconsole.ui.leaving import LeftOnce
 from specconsole.ui.resizing import Resized
-from specconsole.ui.unit_word import name
+from specconsole.ui.rows.unit_word import name
 
 if TYPE_CHECKING:
     from textual.binding import ActiveBinding

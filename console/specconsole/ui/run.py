@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from specconsole.clock import Clock
 from specconsole.host.base import Host
 from specconsole.service.hook import Hooks
-from specconsole.ui.announcing import Announcer
 from specconsole.ui.app import SpecConsole
+from specconsole.ui.part.announcing import Announcer
 
 if TYPE_CHECKING:
     from specconsole.host.simulated.replay import Player
-    from specconsole.ui.feeds import HostFeeds
+    from specconsole.ui.feed.host import HostFeeds
     from specconsole.ui.prompting import ScreenPrompter
 
 

@@ -57,7 +57,7 @@ async def _show(args: argparse.Namespace, own: Settings) -> int:
     screen = asyncio.create_task(asyncio.to_thread(_load_screen))
     interval_s, environ = 1 / (args.rate or own.rate), dict(os.environ)
     async with open_host(args, prompter) as host:
-        from specconsole.ui.feeds import feeds_of
+        from specconsole.ui.feed.host import feeds_of
 
         async with feeds_of(host, host.clock, profile_for(args, host), paths.state_dir(), environ) as feeds:
             await feeds.begin(interval_s)
@@ -79,6 +79,6 @@ async def _show(args: argparse.Namespace, own: Settings) -> int:
 
 def _load_screen() -> ModuleType:
     """Import what the first screen needs; at first what asks the host, which then answers during the rest."""
-    for name in ("feeds", "run"):
+    for name in ("feed.host", "run"):
         module = import_module(f"specconsole.ui.{name}")
     return module

@@ -121,7 +121,7 @@ async def _play(
 ) -> int:
     if not output.at_terminal():
         raise UsageError("The console needs a terminal.", hint="Use specconsole status demo --json in scripts.")
-    from specconsole.ui.feeds import feeds_of
+    from specconsole.ui.feed.host import feeds_of
     from specconsole.ui.run import run as show
 
     player, told = played or (None, None)

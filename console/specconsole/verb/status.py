@@ -16,7 +16,7 @@ from specconsole.load.words import count_words, ready_words, waiting_words
 from specconsole.service.choose import FOUND_BY
 from specconsole.service.unit import Unit
 from specconsole.text import UNKNOWN, duration, milliseconds, number, one_line, percent
-from specconsole.ui.unit_word import engine_word, state_word
+from specconsole.ui.rows.unit_word import engine_word, state_word
 from specconsole.verb import engine_page, output, units
 from specconsole.verb.glance import LOOK_S, Glance, look
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for

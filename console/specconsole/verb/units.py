@@ -13,7 +13,7 @@ from specconsole.service.choose import FOUND_BY
 from specconsole.service.finding import refused
 from specconsole.service.unit import Serving, Unit
 from specconsole.text import UNKNOWN, duration, one_line
-from specconsole.ui.unit_word import state_word
+from specconsole.ui.rows.unit_word import state_word
 from specconsole.verb import output
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
 

@@ -10,8 +10,8 @@ from textual.reactive import var
 from specconsole.bench import table
 from specconsole.bench.book import Progress
 from specconsole.ui import keys
-from specconsole.ui.bench_rows import page_rows, progress_row
-from specconsole.ui.row import Row
+from specconsole.ui.rows.bench import page_rows, progress_row
+from specconsole.ui.rows.row import Row
 from specconsole.ui.screens.sheet import SheetScreen
 
 

@@ -17,7 +17,7 @@ from specconsole.text import one_line
 from specconsole.ui import keys
 from specconsole.ui.leaving import LeftOnce
 from specconsole.ui.resizing import Resized
-from specconsole.ui.row import Row
+from specconsole.ui.rows.row import Row
 from specconsole.ui.widgets.rows import Rows
 
 ROWS = 14

@@ -9,10 +9,10 @@ from textual.reactive import reactive, var
 
 from specconsole.bench import side
 from specconsole.ui import keys
-from specconsole.ui.compare_rows import page_rows, standing_row
-from specconsole.ui.history_feed import Compared
+from specconsole.ui.feed.history import Compared
 from specconsole.ui.local_time import LocalTime
-from specconsole.ui.row import Row, cut
+from specconsole.ui.rows.compare import page_rows, standing_row
+from specconsole.ui.rows.row import Row, cut
 from specconsole.ui.screens.sheet import SheetScreen
 
 if TYPE_CHECKING:

@@ -19,14 +19,14 @@ from specconsole.load.timeline import LoadTimeline
 from specconsole.service.unit import Unit
 from specconsole.ui import keys
 from specconsole.ui.arrangement import Arrangement
-from specconsole.ui.engine_rows import wanted
 from specconsole.ui.layout import plan
-from specconsole.ui.load_rows import wanted as load_wanted
 from specconsole.ui.loading import Loading
 from specconsole.ui.local_time import LocalTime
-from specconsole.ui.log_reading import LogReading
+from specconsole.ui.log.reading import LogReading
+from specconsole.ui.rows.engine import wanted
+from specconsole.ui.rows.load import wanted as load_wanted
+from specconsole.ui.rows.unit_word import StateWord
 from specconsole.ui.screens.logging import LoggingScreen
-from specconsole.ui.unit_word import StateWord
 from specconsole.ui.widgets.engine import EnginePane
 from specconsole.ui.widgets.footer import Footer
 from specconsole.ui.widgets.gpus import GpusPane

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from specconsole.ui.derive_rows import derive_rows, removal_rows
-from specconsole.ui.row import Row
+from specconsole.ui.rows.derive import derive_rows, removal_rows
+from specconsole.ui.rows.row import Row
 from specconsole.ui.screens.plan import AskScreen
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from textual.reactive import var
 from specconsole import text
 from specconsole.service.check import Check
 from specconsole.ui import keys
-from specconsole.ui.doctor_rows import check_rows, summary_row
 from specconsole.ui.local_time import LocalTime
-from specconsole.ui.looked import Looked, age_row
-from specconsole.ui.row import Row, apart, cut
+from specconsole.ui.part.looked import Looked, age_row
+from specconsole.ui.rows.doctor import check_rows, summary_row
+from specconsole.ui.rows.row import Row, apart, cut
 from specconsole.ui.screens.sheet import SheetScreen
 
 

@@ -11,11 +11,11 @@ from specconsole.engine.history import EngineHistory
 from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.service.unit import Unit
 from specconsole.ui import keys
-from specconsole.ui.engine_page import page_rows
 from specconsole.ui.freshness import Feed, Freshness, judge, label
-from specconsole.ui.row import Row, apart, faded
+from specconsole.ui.rows.engine_page import page_rows
+from specconsole.ui.rows.row import Row, apart, faded
+from specconsole.ui.rows.unit_word import name
 from specconsole.ui.screens.sheet import SheetScreen
-from specconsole.ui.unit_word import name
 from specconsole.ui.widgets.engine import standing
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from textual.reactive import var
 
 from specconsole.ui import keys
-from specconsole.ui.experiment_feed import Reported
-from specconsole.ui.experiment_rows import page_rows, plan_rows, standing_row
+from specconsole.ui.feed.experiment import Reported
 from specconsole.ui.local_time import LocalTime
-from specconsole.ui.row import Row, cut
+from specconsole.ui.rows.experiment import page_rows, plan_rows, standing_row
+from specconsole.ui.rows.row import Row, cut
 from specconsole.ui.screens.plan import AskScreen
 from specconsole.ui.screens.sheet import SheetScreen
 

@@ -14,8 +14,8 @@ from specconsole.gpu.history import History, key
 from specconsole.gpu.sample import Fleet, Gpu
 from specconsole.ui import keys
 from specconsole.ui.freshness import Feed, Freshness, judge, label
-from specconsole.ui.gpu_rows import Shown, gpu_rows
-from specconsole.ui.row import Row, apart, faded
+from specconsole.ui.rows.gpu import Shown, gpu_rows
+from specconsole.ui.rows.row import Row, apart, faded
 from specconsole.ui.screens.sheet import SheetScreen
 
 

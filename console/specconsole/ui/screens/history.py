@@ -13,10 +13,10 @@ from specconsole.history.entry import Experiment, Run
 from specconsole.logs.effort import TooSlow
 from specconsole.logs.pattern import Pattern
 from specconsole.ui import keys
-from specconsole.ui.history_feed import Remembered
-from specconsole.ui.history_rows import KINDS, Item, item_row, items, unit_cells
+from specconsole.ui.feed.history import Remembered
 from specconsole.ui.local_time import LocalTime
-from specconsole.ui.row import Row, apart, cut, plain
+from specconsole.ui.rows.history import KINDS, Item, item_row, items, unit_cells
+from specconsole.ui.rows.row import Row, apart, cut, plain
 from specconsole.ui.screens.kept import KeptScreen
 from specconsole.ui.screens.live import LiveScreen
 from specconsole.ui.screens.trend import TrendScreen

@@ -10,10 +10,10 @@ from specconsole import text
 from specconsole.bench import table
 from specconsole.bench.run import BenchRun
 from specconsole.history.entry import Experiment
-from specconsole.ui.bench_rows import run_rows
-from specconsole.ui.history_rows import Item, whole
 from specconsole.ui.local_time import LocalTime
-from specconsole.ui.row import Row, cut
+from specconsole.ui.rows.bench import run_rows
+from specconsole.ui.rows.history import Item, whole
+from specconsole.ui.rows.row import Row, cut
 from specconsole.ui.screens.sheet import SheetScreen
 
 

@@ -10,12 +10,12 @@ from textual.reactive import var
 from specconsole import text
 from specconsole.service.unit import Unit
 from specconsole.ui import keys
-from specconsole.ui.lint_rows import lint_rows, mend_rows
-from specconsole.ui.looked import Looked, age_row
-from specconsole.ui.row import Row, apart, paragraph
+from specconsole.ui.part.looked import Looked, age_row
+from specconsole.ui.rows.lint import lint_rows, mend_rows
+from specconsole.ui.rows.row import Row, apart, paragraph
+from specconsole.ui.rows.unit_word import name
 from specconsole.ui.screens.plan import AskScreen
 from specconsole.ui.screens.sheet import SheetScreen
-from specconsole.ui.unit_word import name
 
 if TYPE_CHECKING:
     from specconsole.service.mend import Mend

@@ -9,9 +9,9 @@ from textual.reactive import var
 
 from specconsole.load.timeline import LoadTimeline
 from specconsole.ui import keys
-from specconsole.ui.load_page import page_rows, standing_row
 from specconsole.ui.loading import Loading
-from specconsole.ui.row import Row
+from specconsole.ui.rows.load_page import page_rows, standing_row
+from specconsole.ui.rows.row import Row
 from specconsole.ui.screens.sheet import SheetScreen
 from specconsole.ui.widgets.load import beside, led
 

@@ -10,10 +10,11 @@ from textual.reactive import var
 
 from specconsole.logs.buffer import LogBuffer
 from specconsole.text import one_line
-from specconsole.ui import log_text, log_time
 from specconsole.ui.freshness import Feed
 from specconsole.ui.local_time import LocalTime
-from specconsole.ui.log_reading import LogReading
+from specconsole.ui.log import text as log_text
+from specconsole.ui.log import time as log_time
+from specconsole.ui.log.reading import LogReading
 from specconsole.ui.screens.live import LiveScreen
 from specconsole.ui.screens.record import RecordScreen
 from specconsole.ui.widgets.log import LogPane

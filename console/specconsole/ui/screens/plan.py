@@ -16,8 +16,8 @@ from specconsole.text import one_line
 from specconsole.ui import keys
 from specconsole.ui.leaving import LeftOnce
 from specconsole.ui.resizing import Resized
-from specconsole.ui.row import Row
-from specconsole.ui.swap_rows import plan_rows
+from specconsole.ui.rows.row import Row
+from specconsole.ui.rows.swap import plan_rows
 from specconsole.ui.widgets.rows import Rows
 
 AROUND = 10

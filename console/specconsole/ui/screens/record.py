@@ -14,7 +14,7 @@ from textual.widgets import Static
 from specconsole.logs.record import LogRecord
 from specconsole.ui import keys
 from specconsole.ui.leaving import LeftOnce
-from specconsole.ui.log_text import When, details, plain
+from specconsole.ui.log.text import When, details, plain
 from specconsole.ui.resizing import Resized
 from specconsole.ui.widgets.rows import Rows
 

@@ -11,7 +11,7 @@ from textual.containers import VerticalScroll
 from textual.widget import Widget
 
 from specconsole.ui import keys
-from specconsole.ui.row import Row
+from specconsole.ui.rows.row import Row
 from specconsole.ui.screens.live import LiveScreen
 from specconsole.ui.widgets.footer import Footer
 from specconsole.ui.widgets.rows import Rows

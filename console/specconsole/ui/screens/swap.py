@@ -10,12 +10,12 @@ from textual.reactive import var
 from specconsole.service.swap import SwapView
 from specconsole.service.unit import Unit
 from specconsole.ui import keys
-from specconsole.ui.load_rows import load_rows, summary_row
 from specconsole.ui.loading import Loading
-from specconsole.ui.row import Row
+from specconsole.ui.rows.load import load_rows, summary_row
+from specconsole.ui.rows.row import Row
+from specconsole.ui.rows.swap import current_rows, since_then, standing_row, view_rows
+from specconsole.ui.rows.unit_word import StateWord
 from specconsole.ui.screens.sheet import SheetScreen
-from specconsole.ui.swap_rows import current_rows, since_then, standing_row, view_rows
-from specconsole.ui.unit_word import StateWord
 
 STARTING = ("start", "watch", "prove")
 """The steps in which a unit loads."""

@@ -8,11 +8,11 @@ from textual.reactive import var
 
 from specconsole import text
 from specconsole.bench.trend import Trend, trends
-from specconsole.ui.history_feed import Remembered
+from specconsole.ui.feed.history import Remembered
 from specconsole.ui.local_time import LocalTime
-from specconsole.ui.row import Row, cut
+from specconsole.ui.rows.row import Row, cut
+from specconsole.ui.rows.trend import trend_rows
 from specconsole.ui.screens.sheet import SheetScreen
-from specconsole.ui.trend_rows import trend_rows
 
 
 class TrendScreen(SheetScreen, inherit_bindings=False):

@@ -10,12 +10,12 @@ from textual.reactive import reactive, var
 from specconsole import text
 from specconsole.service.difference import differ
 from specconsole.ui import keys
-from specconsole.ui.definition_rows import definition_rows, difference_rows
-from specconsole.ui.looked import Looked, Wanted, age_row
-from specconsole.ui.row import Row, apart
+from specconsole.ui.part.looked import Looked, Wanted, age_row
+from specconsole.ui.rows.definition import definition_rows, difference_rows
+from specconsole.ui.rows.row import Row, apart
+from specconsole.ui.rows.unit_word import StateWord, name, state_word
 from specconsole.ui.screens.choose import ChooseScreen
 from specconsole.ui.screens.sheet import SheetScreen
-from specconsole.ui.unit_word import StateWord, name, state_word
 
 if TYPE_CHECKING:
     from specconsole.history.entry import Load

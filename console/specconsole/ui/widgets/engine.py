@@ -12,11 +12,11 @@ from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.load.timeline import LoadTimeline
 from specconsole.service.unit import Unit
 from specconsole.ui import keys
-from specconsole.ui.engine_rows import engine_rows
 from specconsole.ui.freshness import Feed, Freshness
-from specconsole.ui.load_rows import load_note
-from specconsole.ui.row import Row, Run, faded, fitting
-from specconsole.ui.unit_word import QUIET_S, name
+from specconsole.ui.rows.engine import engine_rows
+from specconsole.ui.rows.load import load_note
+from specconsole.ui.rows.row import Row, Run, faded, fitting
+from specconsole.ui.rows.unit_word import QUIET_S, name
 from specconsole.ui.widgets.pane import Pane
 from specconsole.ui.widgets.rows import Rows
 

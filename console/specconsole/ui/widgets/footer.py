@@ -8,7 +8,7 @@ from textual import events
 from textual.screen import Screen
 
 from specconsole.ui import keys
-from specconsole.ui.row import Row, fitting, plain
+from specconsole.ui.rows.row import Row, fitting, plain
 from specconsole.ui.widgets.rows import Rows
 
 

@@ -9,7 +9,7 @@ from specconsole.gpu.fault import Fault
 from specconsole.gpu.history import Trend
 from specconsole.gpu.sample import Gpu
 from specconsole.gpu.view import GIB, Memory, gibibytes
-from specconsole.ui.row import Row, Run, apart, bar, faded, fill, fitting, spark, width
+from specconsole.ui.rows.row import Row, Run, apart, bar, faded, fill, fitting, spark, width
 from specconsole.ui.widgets.rows import Rows
 
 HOT_C = 85.0

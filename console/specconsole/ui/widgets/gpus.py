@@ -20,7 +20,7 @@ from specconsole.gpu.history import Trend, key
 from specconsole.gpu.sample import Fleet
 from specconsole.ui import keys, layout
 from specconsole.ui.freshness import Freshness
-from specconsole.ui.row import Row, faded, fitting, paragraph
+from specconsole.ui.rows.row import Row, faded, fitting, paragraph
 from specconsole.ui.widgets.gpu_tile import Card, GpuTile
 from specconsole.ui.widgets.pane import Pane
 from specconsole.ui.widgets.rows import Covered, Rows

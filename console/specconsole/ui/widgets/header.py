@@ -11,7 +11,7 @@ from textual.reactive import var
 from specconsole import text
 from specconsole.host.base import Link, LinkKind
 from specconsole.ui.freshness import whole
-from specconsole.ui.row import Row, Run, apart, fitting, split, width
+from specconsole.ui.rows.row import Row, Run, apart, fitting, split, width
 from specconsole.ui.widgets.rows import Covered, Rows
 
 READ_ONLY, READ_WRITE = "read-only", "read/write"

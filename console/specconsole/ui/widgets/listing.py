@@ -9,7 +9,7 @@ from textual import events
 from textual.message import Message
 
 from specconsole.ui import keys
-from specconsole.ui.row import Row
+from specconsole.ui.rows.row import Row
 from specconsole.ui.widgets.rows import Rows
 
 

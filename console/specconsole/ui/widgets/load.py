@@ -12,9 +12,9 @@ from specconsole.load.timeline import LoadTimeline, Stage
 from specconsole.service.unit import Unit
 from specconsole.ui import keys
 from specconsole.ui.freshness import Feed, Freshness, log_feed
-from specconsole.ui.load_rows import load_rows, summary_row
 from specconsole.ui.loading import Loading
-from specconsole.ui.row import Row, faded
+from specconsole.ui.rows.load import load_rows, summary_row
+from specconsole.ui.rows.row import Row, faded
 from specconsole.ui.widgets.pane import Pane
 from specconsole.ui.widgets.rows import Rows
 

@@ -15,12 +15,12 @@ from specconsole import text
 from specconsole.logs.buffer import LogBuffer
 from specconsole.ui import keys
 from specconsole.ui.freshness import Feed, Freshness, log_feed, whole
-from specconsole.ui.log_choice import ALL, Choice
-from specconsole.ui.log_line import Stamp
-from specconsole.ui.log_reading import LogReading
-from specconsole.ui.log_title import holding, search_row
-from specconsole.ui.log_window import LogWindow
-from specconsole.ui.row import Row, fitting
+from specconsole.ui.log.choice import ALL, Choice
+from specconsole.ui.log.line import Stamp
+from specconsole.ui.log.reading import LogReading
+from specconsole.ui.log.title import holding, search_row
+from specconsole.ui.log.window import LogWindow
+from specconsole.ui.rows.row import Row, fitting
 from specconsole.ui.widgets.log_prompt import LogPrompt
 from specconsole.ui.widgets.log_view import LogView
 from specconsole.ui.widgets.pane import Pane

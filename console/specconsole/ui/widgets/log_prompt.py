@@ -15,7 +15,7 @@ from textual.widgets import Input
 
 from specconsole.logs.pattern import Pattern
 from specconsole.ui import keys
-from specconsole.ui.row import Row, width
+from specconsole.ui.rows.row import Row, width
 from specconsole.ui.widgets.rows import Rows
 
 LABELS = {"search": "search", "filter": "only with", "time": "go to", "save": "save to", "load": "import from"}

@@ -13,11 +13,11 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from specconsole.logs.sweep import spot
-from specconsole.ui import log_line
-from specconsole.ui.log_layout import widest
-from specconsole.ui.log_line import Look
-from specconsole.ui.log_reading import ASIDE, LogReading
-from specconsole.ui.log_window import Line
+from specconsole.ui.log import line as log_line
+from specconsole.ui.log.layout import widest
+from specconsole.ui.log.line import Look
+from specconsole.ui.log.reading import ASIDE, LogReading
+from specconsole.ui.log.window import Line
 from specconsole.ui.widgets.rows import Inked
 
 REPAINT_S = 0.05

@@ -14,7 +14,7 @@ from textual.widget import Widget
 
 from specconsole.host.base import Link
 from specconsole.ui.freshness import Feed, Freshness, judge, label
-from specconsole.ui.row import Row, apart, cut, width
+from specconsole.ui.rows.row import Row, apart, cut, width
 from specconsole.ui.widgets.rows import Covered, Rows
 
 

@@ -12,9 +12,9 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from specconsole.ui import theme
-from specconsole.ui.ascii import AsciiFilter
-from specconsole.ui.row import Row, Run, fill, plain, width
+from specconsole.ui.paint import theme
+from specconsole.ui.paint.ascii import AsciiFilter
+from specconsole.ui.rows.row import Row, Run, fill, plain, width
 
 _FILLED = frozenset({"log-critical"})
 """Inks whose blanks are seen: they are drawn in reverse."""

@@ -17,8 +17,8 @@ from specconsole.service.unit import Unit
 from specconsole.ui import keys
 from specconsole.ui.freshness import Freshness
 from specconsole.ui.loading import Loading
-from specconsole.ui.row import Row, Run, apart, faded, fill, paragraph, width
-from specconsole.ui.unit_word import LOADING, StateWord, name, state_word
+from specconsole.ui.rows.row import Row, Run, apart, faded, fill, paragraph, width
+from specconsole.ui.rows.unit_word import LOADING, StateWord, name, state_word
 from specconsole.ui.widgets.pane import Pane
 from specconsole.ui.widgets.rows import Rows
 

@@ -1,0 +1,42 @@
+"""A replay as a part of the app: a jump leaves the console, and another one opens at the moment that was asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from specconsole.ui.part.experimenting import ExperimentApp
+
+if TYPE_CHECKING:
+    from specconsole.host.simulated.replay import Player
+
+
+class ReplayApp(ExperimentApp):
+    """Jumps in what is played."""
+
+    replay: Player | None = None
+    """What is played; None: the host is there now."""
+
+    def on_ready(self) -> None:
+        """Show what was shown before the jump, and say what is here."""
+        left = self.replay.left if self.replay is not None else {}
+        if mode := left.get("mode"):
+            self.action_show(mode)
+        if unit := left.get("unit"):
+            self.select(unit)
+        if self.replay is not None and self.replay.said:
+            self.tell(self.replay.said)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Jumps are offered in a replay alone."""
+        return (action != "replay_to" or self.replay is not None) and super().check_action(action, parameters)
+
+    def action_replay_to(self, what: str, by: int) -> None:
+        """Go on with the replay at another moment, or at another speed."""
+        if self.replay is None:
+            return
+        if why := self.replay.seek(self.clock.now(), what, by):
+            self.tell(why, "warning")
+            return
+        unit = self.selected if self._picked else ""
+        self.replay.left = {"mode": self.current_mode, "theme": self.theme, "unit": unit}
+        self.exit()
