@@ -95,6 +95,41 @@ def test_the_answer_comes_first(ms: float, said: str) -> None:
     assert answer[-1] == "It ended on baseline: as planned."
 
 
+def in_cell(found: Experiment, number: int, **changes: Any) -> Experiment:
+    """The experiment with the one cell of a step changed."""
+    step = found.steps[number]
+    made = replace(step, cells=(replace(step.cells[0], **changes),))
+    return replace(found, steps=(*found.steps[:number], made, *found.steps[number + 1 :]))
+
+
+def test_a_cell_that_failed_never_enters_a_verdict() -> None:
+    found = in_cell(experiment(7.0), 1, state="failed", why="all 10 requests failed: HTTP 500")
+    assert report.compared(found).comparisons == ()
+    answer = report.answer(found)
+    assert "ngram (step 2) was not measured with : all 10 requests failed: HTTP 500" not in answer
+    assert "ngram (step 2) was not measured: all 10 requests failed: HTTP 500" in answer
+
+
+def test_requests_that_failed_in_a_cell_that_was_measured_are_counted() -> None:
+    said = "2 of 15 requests failed: HTTP 500: boom"
+    found = in_cell(experiment(7.0), 1, why=said)
+    assert f"ngram (step 2): {said}" in report.answer(found)
+    events = [
+        event("cell", 5.0, number=0, cell=0, state="begin", invocation="a"),
+        event("cell", 9.0, number=0, cell=0, state="done", why=said),
+    ]
+    assert result_of(0, "a", events).cells[0].why == said
+
+
+def test_an_experiment_is_whole_when_nothing_of_it_is_to_be_tried_again() -> None:
+    steps = [event("step", number=number, state="done") for number in range(4)]
+    cells = [event("cell", number=1, cell=0, state="failed", again=True, why="all 10 requests failed")]
+    found = experiment(7.0)
+    assert replace(found, events=(*steps, *found.events)).whole
+    assert not replace(found, events=(*cells, *steps, *found.events)).whole
+    assert not replace(found, events=tuple(steps)).whole
+
+
 def test_the_report_holds_what_is_needed_to_repeat_it() -> None:
     text = report.markdown(experiment(7.0))
     for said in (

@@ -205,6 +205,37 @@ def assert_ends_on_its_choice(host: LabHost, found: dict[str, Any]) -> None:
     assert serving(host) == (BASELINE if choice["arm"] == "baseline" else "vllm-good.service")
 
 
+async def test_requests_that_fail_are_told_and_an_arm_that_answers_none_is_tried_again(
+    make_host: MakeHost, tmp_path: Path
+) -> None:
+    base = {f"{SYSTEM}/{BASELINE}": unit(serve(*SHORT), description="base", environment=PACE)}
+    # One request warms up, and a run has five: the one arm answers none of them, the other three.
+    arms = {**arm("sick", 0.9, "FAKE_ANSWERS=1"), **arm("partly", 0.9, "FAKE_ANSWERS=4")}
+    host = make_host(files={**cards(1), **base, **arms})
+    host.run(f"systemctl start {BASELINE}")
+    await eventually(lambda: host.run(get("/health"), check=False).returncode == 0, 60)
+    desk, path = Desk(host, tmp_path), plan(tmp_path, ["baseline", "sick", "partly", "baseline"])
+    told = desk("experiment", "run", path, "gpu-1", "--yes", "--to", str(tmp_path / "out"), status=5)
+    dead = "EngineCore encountered an issue"
+    assert f"step 2 sick: failed: all 5 requests failed: HTTP 500: {dead}" in told.stderr
+    assert f"step 3 partly: done: 2 of 5 requests failed: HTTP 500: {dead}" in told.stderr
+    assert "--resume` measures what is left" in told.stderr
+    assert steps(host, "failed") == [1]
+    assert serving(host) == BASELINE, "neither is a winner"
+    text = (tmp_path / "out" / "report.md").read_text()
+    assert "sick (step 2) was passed over: all 5 requests failed: HTTP 500" in text
+    assert "partly (step 3): 2 of 5 requests failed: HTTP 500" in text
+    assert "pays" not in text.partition("## Steps")[0]
+    host.run(f"sed -i s/FAKE_ANSWERS=1// {SYSTEM}/vllm-sick.service; systemctl daemon-reload")
+    desk("experiment", "run", path, "gpu-1", "--yes", "--resume", "--to", str(tmp_path / "again"), status=5)
+    text = (tmp_path / "again" / "report.md").read_text()
+    assert "vllm-sick.service (ngram k=5): Speculation pays" in text
+    found = json.loads((tmp_path / "again" / "experiment.json").read_text())
+    begins = [event for event in found["events"] if event["event"] == "step" and event["state"] == "begin"]
+    assert [event["number"] for event in begins] == [0, 1, 2, 3, 1]
+    wait(host, f'test -z "$(ls -A {HOME}; ls -A /run/specconsole)"')
+
+
 async def test_a_cancel_returns_to_the_baseline(host: LabHost, tmp_path: Path) -> None:
     desk = Desk(host, tmp_path)
     desk("experiment", "run", plan(tmp_path, ["baseline", "bad", "baseline"]), "gpu-1", "--yes", "--detach")

@@ -22,6 +22,7 @@ from specconsole.host.base import Host, hostname
 from specconsole.host.said import readable
 from specconsole.logs.source import Source
 from specconsole.remote import outside
+from specconsole.remote.experiment_folder import settled
 from specconsole.service.start import source_of
 
 FORMAT = 2
@@ -35,6 +36,7 @@ class CellResult:
     state: str = "not begun"
     """done, failed, or begin."""
     why: str = ""
+    """Why it failed; of one that is done how many of its requests failed, "" for none."""
     invocation: str = ""
     """systemd's id of the start that was measured."""
     began: float | None = None
@@ -100,6 +102,12 @@ class Experiment:
     def end(self) -> Event | None:
         """The last word, where it is one."""
         return self.events[-1] if self.events and self.events[-1]["event"] == "end" else None
+
+    @property
+    def whole(self) -> bool:
+        """It came to its end, and nothing of it is to be tried again."""
+        finished = self.end is not None and self.end.get("outcome") == "finished"
+        return finished and len(settled([dict(one) for one in self.events])) >= len(self.steps)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON has it, every stamp kept."""

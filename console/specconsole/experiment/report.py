@@ -39,6 +39,7 @@ def answer(found: Experiment) -> tuple[str, ...]:
     said += [f"{_arm(one)}{_in(found, one)}: {side.verdict(one)}" for one in made.comparisons]
     said += [*best_k(made.comparisons), *made.alone]
     said += _left_out(found)
+    said += _in_part(found)
     said += [one_line(str(why)) for why in (found.plan.get("about") or {}).get("refused", {}).values()]
     if not made.comparisons:
         said.insert(0, "Nothing to compare: fewer than two arms were measured to their end.")
@@ -89,10 +90,24 @@ def _left_out(found: Experiment) -> Iterator[str]:
         if not step.runs and step.state == "failed":
             yield f"{where} was passed over: {one_line(step.why)}"
             continue
-        yield from (f"{where} was not measured with {names[one.number]}: {one_line(one.why)}" for one in failed)
+        yield from (f"{where} was not measured{_with(names[one.number])}: {one_line(one.why)}" for one in failed)
         left = [names[one.number] for one in step.cells if one.state in ("not begun", "begin")]
         if step.state == "failed" and left:
             yield f"{where} was not measured with {'; '.join(left)}: {one_line(step.why)}"
+
+
+def _with(name: str) -> str:
+    return f" with {name}" if name else ""
+
+
+def _in_part(found: Experiment) -> Iterator[str]:
+    """Which cells were measured although some of their requests failed."""
+    names = asked.names(found.plan.get("about") or {})
+    for step in found.steps:
+        for one in step.cells:
+            if one.state == "done" and one.why:
+                where = f", {names[one.number]}" if names[one.number] else ""
+                yield f"{step.arm} (step {step.number + 1}){where}: {one_line(one.why)}"
 
 
 def _arm(one: Comparison) -> str:
@@ -164,7 +179,10 @@ def _measured(found: Experiment, step: StepResult) -> Iterator[str]:
         return
     yield from ("", f"## Step {step.number + 1}: {step.arm}")
     if len(step.cells) > 1:
-        rows = [Cell(spec, one.run, one.why) for spec, one in zip(found.specs, step.cells, strict=True)]
+        rows = [
+            Cell(spec, one.run, one.why if one.state == "failed" else "")
+            for spec, one in zip(found.specs, step.cells, strict=True)
+        ]
         yield from (line for made in tables(rows) for line in ("", table.markdown_of(made).rstrip()))
     for one, run in runs:
         if len(step.cells) > 1:

@@ -21,13 +21,18 @@ class Lying:
     name: str = ""
     steps: int = 0
     settled: int = 0
-    """Steps that are done or were passed over."""
+    """Steps that are done or were passed over, and of which nothing is to be tried again."""
     began: float | None = None
     last: float | None = None
     outcome: str | None = None
     """None: it has no end."""
     why: str = ""
     running: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """It came to its end, and nothing of it is to be tried again."""
+        return self.outcome == "finished" and self.settled >= self.steps
 
 
 async def lying(host: Host) -> tuple[Lying, ...]:

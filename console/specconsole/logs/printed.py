@@ -51,7 +51,7 @@ class Printer:
 
     def lines(self, record: LogRecord) -> list[str]:
         """Write one record."""
-        head = f"{'~' if record.arrived else ' '}{_local(record.at)} {record.level.name:{_LEVEL}}"
+        head = f"{'~' if record.arrived else ' '}{local(record.at)} {record.level.name:{_LEVEL}}"
         if self.named:
             head += f" {one_line(record.unit.removesuffix('.service'), 24)}"
         who = _who(record)
@@ -85,7 +85,8 @@ def _who(record: LogRecord) -> str:
     )
 
 
-def _local(at: float) -> str:
+def local(at: float) -> str:
+    """A moment on this machine's clock: month and day, time of day."""
     try:
         return datetime.fromtimestamp(at).strftime("%m-%d %H:%M:%S")
     except (OverflowError, OSError, ValueError):

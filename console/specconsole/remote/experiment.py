@@ -43,6 +43,10 @@ class CellFailed(Exception):
     """One combination of what is asked could not be measured; the text says why."""
 
 
+class RequestsFailed(CellFailed):
+    """The run came to its end, and no request of it was answered: what a later try may find otherwise."""
+
+
 class Cancelled(Exception):
     """The operator said so."""
 
@@ -240,12 +244,12 @@ class Experiment:
             said["invocation"] = invocation
             self.write("cell", **said, state="begin")
             try:
-                self.measure(number, cell, step)
+                doubt = self.measure(number, cell, step)
                 self.same(step["arm"], invocation)
-                self.write("cell", **said, state="done")
+                self.write("cell", **said, state="done", why=doubt)
             except (CellFailed, ArmFailed) as failure:
                 why = str(failure)
-                self.write("cell", **said, state="failed", why=why)
+                self.write("cell", **said, state="failed", why=why, again=isinstance(failure, RequestsFailed))
                 self.same(step["arm"], invocation)  # what is left belongs to this start, or to none
         over = measured(self.found)
         if not any((number, cell) in over for cell in range(len(step["runs"]))):
@@ -256,8 +260,11 @@ class Experiment:
         if self.invocation(arm) != invocation:
             raise ArmFailed("%s was stopped or started anew while it was measured" % self.plan["arms"][arm])
 
-    def measure(self, number: int, cell: int, step: Dict[str, Any]) -> None:
-        """Run the benchmark of one cell, and keep its lines on the disk; raises CellFailed."""
+    def measure(self, number: int, cell: int, step: Dict[str, Any]) -> str:
+        """Run the benchmark of one cell, and keep its lines on the disk; how many of its requests failed, "" for none.
+
+        Raises CellFailed.
+        """
         ident = run_of(self.ident, number, cell, self.tries)
         requests = self.world.read(os.path.join(home_of(self.ident), requests_of(cell)))
         turn = experiment_rule.turn_of(self.ident, self.tries, cell)
@@ -277,6 +284,14 @@ class Experiment:
             raise Cancelled
         if why != "finished":
             raise CellFailed("the run ended as %s%s" % (why, ": " + error if error else ""))
+        failed, ended, first = experiment_rule.failures(self.stamps(number, cell))
+        if failed == ended:
+            raise RequestsFailed("all %d requests failed: %s" % (ended, first) if ended else "no request was sent")
+        return "%d of %d requests failed: %s" % (failed, ended, first) if failed else ""
+
+    def stamps(self, number: int, cell: int) -> List[bytes]:
+        """The lines of a cell of a step that are kept."""
+        return self.content(stamps_of(self.ident, number, cell)).splitlines()
 
     def driven(self, ident: str, number: int, cell: int, step: Dict[str, Any]) -> str:
         """Wait for the end of a run; the word with which it ended."""
@@ -313,7 +328,7 @@ class Experiment:
             return "baseline", "as planned" if outcome == "finished" else outcome
         cells: List[List[Tuple[str, experiment_rule.Start]]] = [[] for _ in self.plan["steps"][0]["runs"]]
         for number, cell in sorted(measured(self.found)):
-            start = experiment_rule.start_of(self.content(stamps_of(self.ident, number, cell)).splitlines())
+            start = experiment_rule.start_of(self.stamps(number, cell))
             if start is not None:
                 cells[cell].append((str(self.plan["steps"][number]["arm"]), start))
         return experiment_rule.winner(cells, float(self.plan.get("margin") or 0.02))

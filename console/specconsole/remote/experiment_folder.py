@@ -6,8 +6,9 @@ step N: a reboot takes none of it, and the console that has fetched it has it ta
 `/run/specconsole/ID/` as long as it runs.
 
 Events: begin; step (number, arm, state: begin, swapped, soaked, done, failed, why); cell (number, arm, cell, text, invocation,
-state: begin, done, failed, why); note; turn (why: cancelled); choice (arm, why); end (outcome: finished, cancelled, failed; why). A
-resumed experiment goes on in the same record.
+state: begin, done, failed; why: also how many requests of one that is done failed; again: a resumed experiment tries it once
+more); note; turn (why: cancelled); choice (arm, why); end (outcome: finished, cancelled, failed; why). A resumed experiment
+goes on in the same record.
 """
 
 from __future__ import annotations
@@ -75,10 +76,14 @@ def measured(found: List[Event]) -> Set[Tuple[int, int]]:
 
 
 def settled(found: List[Event]) -> Set[int]:
-    """The steps that are done or were passed over."""
-    return {
+    """The steps that are done or were passed over, but for those with a cell that another try may measure."""
+    over = {
         int(event["number"]) for event in found if event["event"] == "step" and event["state"] in ("done", "failed")
     }
+    again = {
+        (int(event["number"]), int(event["cell"])): event.get("again") for event in found if event["event"] == "cell"
+    }
+    return over - {number for (number, _), hope in again.items() if hope}
 
 
 def ended(found: List[Event]) -> bool:

@@ -1,4 +1,4 @@
-"""Which arm an experiment ends on, from the load generator's own lines; pure; Python 3.8.
+"""Which arm an experiment ends on, and which cells count, from the load generator's own lines; pure; Python 3.8.
 
 The console judges for people (`bench/judge.py`); the host must choose while nobody looks, by the same rule made narrower: where starts
 scatter by more than chance makes of 2 %, and in any other doubt, it is the baseline. Cells are judged each by itself, never pooled:
@@ -19,6 +19,8 @@ DEVIATION = 0.02
 Z = 1.96
 MOST_CELLS = 200
 """Of a start: so far apart are the turns of two tries."""
+FIRST_LENGTH = 400
+"""Characters that are told of the first answer with which a request failed."""
 EXPLAINED = 1.35
 """So many times the known deviation between starts may be chance with many of them; with few, more."""
 
@@ -57,6 +59,23 @@ def start_of(lines: Iterable[bytes]) -> Optional[Start]:
     if not finished or not tokens or min(tokens.values()) <= 0 or min(seconds.values()) <= 0:
         return None
     return {name: seconds[name] / tokens[name] for name in tokens}
+
+
+def failures(lines: Iterable[bytes]) -> Tuple[int, int, str]:
+    """How many measured requests of a run failed, of how many that ended, and the first word of the server about it."""
+    failed = ended = 0
+    first = ""
+    for line in lines:
+        if not line.startswith(b'{"event":"result"'):
+            continue
+        one = outside.parse(line)
+        if one.get("warmup"):
+            continue
+        ended += 1
+        if one.get("error"):
+            failed += 1
+            first = first or " ".join(str(one["error"]).split())[:FIRST_LENGTH]
+    return failed, ended, first
 
 
 def winner(cells: Sequence[Sequence[Tuple[str, Start]]], margin: float) -> Tuple[str, str]:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from specconsole import paths, resources
 from specconsole.errors import NotPermitted, NotRunning, SpecConsoleError, UsageError
 from specconsole.history.memory import Memory
 from specconsole.host import target
 from specconsole.host.base import Host
+from specconsole.logs.printed import local
 from specconsole.remote import outside
 from specconsole.text import clean, one_line, reason
 from specconsole.verb import output
@@ -148,7 +149,7 @@ async def _lying(host: Host, *, running: bool) -> Lying:
 async def _interrupted(host: Host, name: str) -> Lying:
     from specconsole.host.lying import lying
 
-    found = [one for one in await lying(host) if not one.running and one.name == name and one.outcome != "finished"]
+    found = [one for one in await lying(host) if not one.running and one.name == name and not one.whole]
     if not found:
         raise NotRunning(f"No interrupted experiment {name} lies on {host.name}.")
     return found[-1]
@@ -198,7 +199,7 @@ class _Teller:
             self.clear()
             if self.as_json:
                 output.write_json_line(event)
-            elif event["event"] != "cell" or event.get("text"):  # one cell alone is its step
+            elif event["event"] != "cell" or event.get("text") or _in_part(event):  # one cell alone is its step
                 say(line_of(event))
         self._told = len(view.events)
         if self.live and view.now and not view.over:
@@ -215,17 +216,21 @@ class _Teller:
             self._shown = 0
 
 
-def line_of(event: object) -> str:
-    """An event in a line."""
-    assert isinstance(event, dict)
-    number = event.get("number")
-    step = f"step {int(number) + 1} {event.get('arm')}: " if number is not None else ""
-    if event["event"] == "cell":
-        return one_line(
-            f"{step}{event['text']}: {' '.join(str(event[name]) for name in ('state', 'why') if event.get(name))}"
-        )
-    names = ("state", "outcome", "text", "why") if number is not None else ("event", "arm", "outcome", "text", "why")
-    return one_line(step + " ".join(str(event[name]) for name in names if event.get(name)))
+def _in_part(event: Mapping[str, Any]) -> bool:
+    """Whether a cell was measured although some of its requests failed."""
+    return event.get("state") == "done" and bool(event.get("why"))
+
+
+def line_of(event: Mapping[str, Any]) -> str:
+    """An event in a line, with the time of day by this machine's zone."""
+    number, name = event.get("number"), event.get("text") if event["event"] == "cell" else ""
+    names = ("event", "arm", "outcome", "text", "why") if number is None else ("state", "outcome", "text", "why")
+    words = [str(event[key]) for key in names if event.get(key) and event[key] != name]
+    if number is None:
+        said = " ".join(words)
+    else:
+        said = ": ".join([f"step {int(number) + 1} {event.get('arm')}", *([str(name)] if name else []), *words])
+    return one_line(f"{local(float(event['at']))} {said}")
 
 
 async def _report(args: argparse.Namespace, host: Host, lying: Lying, memory: Memory) -> int:
@@ -235,17 +240,14 @@ async def _report(args: argparse.Namespace, host: Host, lying: Lying, memory: Me
     found = await fetch.fetch(host, lying.id, memory)
     await kept.remember(host, found, memory)
     code = _report_of(args, found)
-    outcome = found.end.get("outcome") if found.end is not None else None
-    if args.to and not args.keep and outcome == "finished":
+    if args.to and not args.keep and found.whole:
         await carry.forget(host, lying.id)
-    elif outcome == "finished" and target.demo(args.host) is not None:
+    elif found.whole and target.demo(args.host) is not None:
         say("a demo forgets it with this command: --to FOLDER writes the report")
-    elif outcome == "finished":
+    elif found.whole:
         say(f"it stays on the host until `specconsole experiment report {host.typed} --to FOLDER` has fetched it")
-    elif outcome is not None:
-        say(
-            f"it stays on the host: `specconsole experiment run PLAN {host.typed} --resume` does the steps that are left"
-        )
+    elif found.end is not None:
+        say(f"it stays on the host: `specconsole experiment run PLAN {host.typed} --resume` measures what is left")
     return code
 
 
@@ -265,9 +267,10 @@ def _report_of(args: argparse.Namespace, found: Experiment) -> int:
         output.write(report.markdown(found))
     if found.end is not None and found.end.get("outcome") == "failed":
         return 1
-    words = [one.judgement.word for one in report.compared(found).comparisons if one.comparable]
-    told = {Word.FASTER, Word.SLOWER, Word.ALIKE}
-    return 0 if words and all(word in told for word in words) else INCONCLUSIVE
+    made = report.compared(found).comparisons
+    told = all(one.comparable and one.judgement.word in (Word.FASTER, Word.SLOWER, Word.ALIKE) for one in made)
+    silent = {step.arm for step in found.steps} - {step.arm for step in found.steps if step.runs}
+    return 0 if made and told and not silent else INCONCLUSIVE
 
 
 def _read(name: str) -> Experiment:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import itertools
 import json
 import socket
 import socketserver
@@ -71,6 +72,10 @@ class Api(http.server.BaseHTTPRequestHandler):
             said = f"This model's maximum context length is {longest} tokens. However, you requested {request.max_tokens} output"
             said += f" tokens and your prompt contains {request.prompt_tokens} input tokens."
             self._error(HTTPStatus.BAD_REQUEST, said)
+            return
+        if request.max_tokens > 1 and self.server.spent():
+            said = "EngineCore encountered an issue. See stack trace (above) for the root cause."
+            self._error(HTTPStatus.INTERNAL_SERVER_ERROR, said, "InternalServerError")
             return
         tokens = steps(request, self.server.options, self.server.counters)
         if body.get("stream"):
@@ -178,12 +183,17 @@ class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
     def __init__(self, options: Options, counters: Counters, log: Server) -> None:
         self.options, self.counters, self.log = options, counters, log
+        self._asked = itertools.count(1)
         if options.uds:
             self.address_family = socket.AF_UNIX
             Path(options.uds).unlink(missing_ok=True)
         address: Any = options.uds or (options.host, options.port)
         super().__init__(address, Api, bind_and_activate=False)
         self.server_bind()  # before the load, as the real one does; it listens only when it is ready
+
+    def spent(self) -> bool:
+        """Whether this request is beyond those that are answered."""
+        return self.options.answers is not None and next(self._asked) > self.options.answers
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is no news."""

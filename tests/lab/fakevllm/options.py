@@ -57,6 +57,8 @@ class Options:
     """FAKE_COVERAGE: chance that a step drafts (1)."""
     acceptance: float
     """FAKE_ACCEPTANCE: chance that a drafted token is accepted, given the one before was (0.8)."""
+    answers: int | None
+    """FAKE_ANSWERS: so many requests for several tokens are answered, later ones fail as of an engine that died (all)."""
     stats_s: float
     """VLLM_LOG_STATS_INTERVAL (10)."""
     flood: int
@@ -132,6 +134,7 @@ def parse(words: Sequence[str], environ: Mapping[str, str] = os.environ) -> Opti
         cost=float(environ.get("FAKE_COST", "2")),
         coverage=float(environ.get("FAKE_COVERAGE", "1")),
         acceptance=float(environ.get("FAKE_ACCEPTANCE", "0.8")),
+        answers=int(environ["FAKE_ANSWERS"]) if "FAKE_ANSWERS" in environ else None,
         stats_s=float(environ.get("VLLM_LOG_STATS_INTERVAL", "10")),
         flood=int(environ.get("FAKE_FLOOD", "0")),
     )
