@@ -16,7 +16,8 @@ from specconsole.load.clue import KEPT, Clues
 from specconsole.load.diagnose import Around, Ending, Xid, diagnose
 from specconsole.load.diagnosis import Diagnosis
 from specconsole.load.evidence import Holder
-from specconsole.load.failures import CONSEQUENCES, FAILURES, SYSTEM
+from specconsole.load.failures import CONSEQUENCES, FAILURES
+from specconsole.load.failures_host import SYSTEM
 from specconsole.load.phase import Phase
 from specconsole.logs.reader import read
 from specconsole.logs.record import Level, LogRecord

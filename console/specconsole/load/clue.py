@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from specconsole.load.anchor import holds, words_of
 from specconsole.load.diagnosis import Number
 from specconsole.load.failure import Failure, Rank, compiled, number_of
-from specconsole.load.failures import CONSEQUENCES, FAILURES, HARMLESS, SUPPORT, SYSTEM
+from specconsole.load.failures import CONSEQUENCES, FAILURES, HARMLESS, SUPPORT
+from specconsole.load.failures_host import SYSTEM
 from specconsole.logs.record import Kind, Level, LogRecord
 from specconsole.text import one_line
 
@@ -27,7 +28,7 @@ AGAIN_S = 300.0
 SHAPES = 500
 _DIGITS = re.compile(r"\d+")
 EXCEPTION = re.compile(
-    r"(?:\[[\w.]+:\d+\] )?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Expired|Failure)\b(?::|$)"
+    r"(?:\[[\w.]+:\d+\] )?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Expired|Failure|OutOfResources)(?:_\w{1,60})?(?::|$)"
 )
 """The last line of a traceback."""
 _MUTE = re.compile(r"(?:\w+\.)*[A-Z]\w*(?:Error|Exception):? ?[\d.,() ]{0,40}")
@@ -43,7 +44,8 @@ WORDS = (
     "exceed", "not found", "No space", "Invalid", "invalid", "nsupported", "not supported", "Xid", "left-over",
     "status=2", "terminated", "Insufficient", "insufficient", "required", "must be", "out of memory", "No available",
     "mismatch", "is lost", "repeated too", "no kernel image", "Cannot", "cannot", "Watchdog", "died", "exited",
-    "Refused", "refused", "Segfault", "Permission", "weights missing", "atal", "Duplicate GPU", "code=",
+    "Refused", "refused", "Segfault", "Segmentation", "core dumped", "Permission", "weights missing", "atal", "Duplicate GPU",
+    "code=", "[type=", "[Errno", "Not Found for", "match with", "out of resource", "should have", "divisible",
 )  # fmt: skip
 """A line without any of these is no clue; most of a log is passed by them alone."""
 _SUPPORTING = words_of(pattern for _, pattern in SUPPORT)

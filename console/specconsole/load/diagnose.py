@@ -16,7 +16,8 @@ from specconsole.load.clue import Clue, Clues
 from specconsole.load.diagnosis import Diagnosis, Number
 from specconsole.load.evidence import Holder
 from specconsole.load.failure import Failure, Rank, said
-from specconsole.load.failures import EXIT_STATUS, OF_PROCESSES, OF_REQUESTS, OOM, RESULTS
+from specconsole.load.failures import OF_PROCESSES, OF_REQUESTS, OOM
+from specconsole.load.failures_host import EXIT_STATUS, RESULTS
 from specconsole.load.phase import Phase
 from specconsole.logs.record import Level
 from specconsole.text import bytes_binary, one_line
@@ -112,7 +113,7 @@ def _placed(root: Clue, ending: Ending, phase: Phase | None) -> Clue:
 
 
 _DEATH = re.compile(
-    r"(?P<what>[Ww]orker|[Ee]ngine core) proc(?:ess)? (?P<who>\S+) died unexpectedly|(?P<gone>engine core) exited unexpectedly"
+    r"(?P<what>[Ww]orker|[Ee]ngine core) (?:proc(?:ess)? )?(?P<who>\S+)(?: pid \d+)? died(?: unexpectedly|, exit)|(?P<gone>engine core) exited unexpectedly"
 )
 
 
