@@ -22,11 +22,18 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     Raises:
         UsageError: it makes no sense.
     """
+    from specconsole.errors import UsageError
     from specconsole.verb.grammar import reader
 
     if words[0] == "help":
         words = [*words[1:2], "--help"]
-    return reader(words[0]).parse_intermixed_args(words[1:])
+    verb, *rest = words
+    if verb != "completions" and any(not word or (word[:2] == "--" and word[-1:] == "=") for word in rest):
+        # `stop HOST "$UNIT"` with UNIT not set must not stop the only unit that runs.
+        raise UsageError(
+            f"{verb} was given an empty word.", hint="Is a variable not set? What is not meant is left out."
+        )
+    return reader(verb).parse_intermixed_args(rest)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

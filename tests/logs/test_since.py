@@ -44,6 +44,11 @@ def test_without_a_zone_it_is_the_readers_time(zone: str, text: str, moment: str
     assert datetime.fromtimestamp(parse(text, NOW)).strftime("%Y-%m-%d %H:%M:%S") == moment
 
 
+@pytest.mark.parametrize("text", ["999999999999h", "@-5", "1960-01-01"])
+def test_what_no_journal_can_hold_is_all_of_it(text: str) -> None:
+    assert parse(text, NOW) == 0.0
+
+
 def test_hours_are_of_today(zone: str) -> None:
     today = datetime.fromtimestamp(NOW).date()
     assert datetime.fromtimestamp(parse("00:10", NOW)) == datetime(today.year, today.month, today.day, 0, 10)

@@ -49,6 +49,16 @@ def test_a_profile_that_is_wrong(
     assert told.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("stop", "demo:normal:ngram", "--yes", ""), ("logs", "demo:normal", "-S", ""), ("logs", "demo:normal", "--unit=")],
+)
+def test_an_empty_word_is_none_that_was_left_out(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(words) == 2, "stop would stop the only unit that runs"
+    said = f"specconsole: {words[0]} was given an empty word. Is a variable not set? What is not meant is left out.\n"
+    assert capsys.readouterr().err == said
+
+
 def test_a_profile_that_nobody_knows(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["status", "demo:normal", "--profile", "nope"]) == 2
     assert capsys.readouterr().err == f'specconsole: There is no profile "nope". {KNOWN}\n'

@@ -24,7 +24,7 @@ def parse(text: str, now: float) -> float:
         now: seconds since the epoch.
 
     Raises:
-        UsageError: it is none of these, or lies ahead.
+        UsageError: it is none of these, or lies ahead. What lies before the epoch is the epoch: no journal takes less.
     """
     at = _moment(text.strip(), now)
     if at is None or not math.isfinite(at):
@@ -32,7 +32,7 @@ def parse(text: str, now: float) -> float:
         raise UsageError(f"--since {text!r} is no time.", hint=f"It takes {forms}.")
     if at > now + 1:
         raise UsageError(f"--since {text!r} lies ahead.", hint="Nothing was logged then.")
-    return at
+    return max(at, 0.0)
 
 
 def _moment(text: str, now: float) -> float | None:
