@@ -253,10 +253,17 @@ class FakeHost:
         self._need_link()
         self.calls.append(words)
         await asyncio.sleep(0)
+        done = self.answered(words, stdin)
+        if done is None:
+            raise CommandFailed(f"{words[0]}: no such program (the test gave no answer for {' '.join(words)!r})")
+        return done
+
+    def answered(self, words: tuple[str, ...], stdin: bytes = b"") -> Completed | None:
+        """What a command says; None: the test gave no answer for it."""
         for pattern, answer in self._answers:
             if fnmatch.fnmatchcase(" ".join(words), pattern):
                 return _completed(words, _pick(answer, words, stdin))
-        raise CommandFailed(f"{words[0]}: no such program (the test gave no answer for {' '.join(words)!r})")
+        return None
 
     @asynccontextmanager
     async def process(self, what: Sequence[str] | Program) -> AsyncGenerator[FakeProcess, None]:

@@ -14,11 +14,10 @@ from specconsole.errors import UsageError
 from specconsole.host import target
 from specconsole.logs.entry import Owner
 from specconsole.logs.query import Query, of_start, started
-from specconsole.remote import swap_container
+from specconsole.remote import swap_container, systemctl
 from specconsole.remote.swap_process import Process
 from specconsole.remote.swap_unit import Ref, Systemd
-from specconsole.service import systemd
-from specconsole.service.systemd import Manager, user_manager
+from specconsole.remote.systemctl import Manager, user_manager
 
 EVIL = (
     "--now",
@@ -42,8 +41,8 @@ def behind_the_options(argv: Sequence[str], name: str) -> bool:
 @pytest.mark.parametrize("name", EVIL)
 @pytest.mark.parametrize("manager", MANAGERS, ids=["system", "user"])
 def test_no_unit_name_is_an_option_when_it_is_read(name: str, manager: Manager) -> None:
-    assert behind_the_options(systemd.show(manager, [name], systemd.STATE), name)
-    bus = systemd.exact_argv(manager, name)
+    assert behind_the_options(systemctl.show(manager, [name], systemctl.STATE), name)
+    bus = systemctl.exact_argv(manager, name)
     assert re.fullmatch(r"/org/freedesktop/systemd1/unit/\w+", bus[-3])
 
 

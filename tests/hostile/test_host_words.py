@@ -16,7 +16,8 @@ from specconsole.host.base import Exit, Program
 from specconsole.host.errand import told
 from specconsole.host.said import readable
 from specconsole.remote.swap_unit import parse as parse_states
-from specconsole.service.systemd import blocks, jobs, number, state, uptime
+from specconsole.remote.systemctl import blocks, number
+from specconsole.service.systemd import jobs, state, uptime
 from tests.fakes import FakeHost
 
 FRAME: dict[str, Any] = {

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from specconsole.host.base import HostFacts, Rights
+from specconsole.remote.systemctl import Manager
 from specconsole.service import derived, option, quoting, source
 from specconsole.service.derived import Baseline
 from specconsole.service.placing import Surroundings
-from specconsole.service.systemd import Manager
 from tests.lab.cards import cards
 from tests.lab.conftest import MakeHost, on_trixie
 from tests.lab.host import LabHost

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from specconsole.host.base import Completed
 from specconsole.host.ssh import SshHost
-from specconsole.service.discover import discover
+from specconsole.service.discover import Finding, discover, findings
+from specconsole.service.prefetch import prefetch
+from specconsole.service.source import Source
 from specconsole.service.unit import Role, Unit
 from specconsole.service.watch import watch
 from tests.lab.cards import cards
@@ -105,6 +110,45 @@ async def test_they_are_found_by_what_they_run(make_host: MakeHost, user: str) -
     boxed = found["boxed.service"].serving
     assert (boxed.launcher, boxed.image, boxed.endpoint.port) == ("docker", "vllm/vllm-openai:v0.24.0", 9000)
     assert found["socket.service"].serving.endpoint.uds == "/run/vllm.sock"
+
+
+@pytest.mark.parametrize("user", ["root", "ops", "guest"])
+async def test_a_host_that_is_asked_at_once_says_what_it_says_one_by_one(
+    make_host: MakeHost, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {
+        **cards(), **deployment(0.3), **OTHERS,
+        f"{SYSTEM}/{VARIANT}.d/50-größer.conf": "[Service]\nEnvironment=A=1 \"B=2 3\"\nEnvironmentFile=-/etc/vllm.env\nUser=ops\n",
+        "/etc/vllm.env": "PORT=8020\nNAME=\"größer\"\n",
+        f"{SYSTEM}/wrapped.service": "[Service]\nExecStart=/opt/start.sh 8003\nEnvironmentFile=-/etc/none.env\n",
+        "/opt/start.sh": "#!/bin/sh\nexec vllm serve /models/x --port $1\n",
+        f"{SYSTEM}/broken.service": "[Service]\nExecStart=relative vllm serve x\n",
+        "/var/lib/systemd/linger/ops": "",
+        "/home/ops/.config/systemd/user/vllm-mine.service": unit(serve(port=8010)),
+    }  # fmt: skip
+    host = make_host(files=files)
+    as_ops = "runuser -u ops -- env XDG_RUNTIME_DIR=/run/user/$(id -u ops) systemctl --user"
+    await eventually(lambda: host.run(f"{as_ops} is-system-running", check=False).stdout == "running\n")
+    async with reach(host, user) as console:
+        alone = await findings(console)
+        known, asked, run = await prefetch(console), [], console.run
+
+        async def note(argv: Sequence[str], **more: Any) -> Completed:
+            asked.append(argv)
+            return await run(argv, **more)
+
+        monkeypatch.setattr(console, "run", note)
+        at_once = await findings(known)
+    assert not asked
+    assert list(map(timeless, at_once)) == list(map(timeless, alone))
+    assert {finding.unit.key for finding in alone} >= {BASELINE, VARIANT, "wrapped.service", "broken.service"}
+    assert ("ops/vllm-mine.service" in {finding.unit.key for finding in alone}) is (user != "guest")
+
+
+def timeless(finding: Finding) -> tuple[Unit, Source]:
+    """What was found, without when it was read."""
+    state = replace(finding.unit.state, mono=None, since_s=None, read=None, cpu_s=None)
+    return replace(finding.unit, state=state), finding.raw
 
 
 async def test_what_systemd_says_of_one(make_host: MakeHost) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from specconsole.host.base import Completed
-from tests.fakes import FakeHost, Reply, failed
+from specconsole.host.base import Completed, Program, Rights
+from specconsole.remote.prefetch import Answer, Prefetch
+from tests.fakes import FakeHost, FakeProcess, Reply, failed
 
 RECORDED = Path(__file__).parent / "recorded"
 VERSIONS = ("252", "257")
@@ -62,9 +65,12 @@ def recorded(version: str, name: str) -> str:
 class Machine:
     """The files and units of a fake host; change `files` and `blocks` as the test goes."""
 
+    prefetches = False
+    """The host runs our program that answers what discovery is about to ask."""
+
     def __init__(self, version: str = "252", *, user: bool = True) -> None:
         self.files = dict(FILES)
-        self.host = FakeHost()
+        self.host = Prefetching(self) if self.prefetches else FakeHost()
         self.version = version
         self.blocks = {block_id(text): text for text in recorded(version, "show-searched").split("\n\n")}
         self.blocks |= {block_id(text): text for text in recorded(version, "show-vllm").split("\n\n")}
@@ -144,6 +150,42 @@ class Machine:
 
     def asked(self, pattern: str) -> list[tuple[str, ...]]:
         return [argv for argv in self.host.calls if fnmatch.fnmatchcase(" ".join(argv), pattern)]
+
+
+class Prefetching(FakeHost):
+    """Runs the real program over the machine's answers, all at once."""
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__()
+        self.machine = machine
+
+    @asynccontextmanager
+    async def process(self, what: Sequence[str] | Program) -> AsyncGenerator[FakeProcess, None]:
+        if isinstance(what, Program) and what.name == "prefetch":
+            lines: list[bytes] = []
+            wanted = {manager: set(units) for manager, units in what.arguments["wanted"].items()}  # type: ignore[attr-defined]
+            Prefetch(self._run, self._read, lines.append, wanted, self._uid).all()
+            self.script("prefetch", lines)
+        async with super().process(what) as process:
+            yield process
+
+    @property
+    def _uid(self) -> int:
+        """Whose rights our programs have."""
+        assert self.facts is not None
+        return self.facts.uid if self.facts.rights is Rights.USER else 0
+
+    def _run(self, argv: Sequence[str]) -> Answer | None:
+        words = tuple(argv)
+        self.calls.append(words)
+        done = self.answered(words)
+        return None if done is None else (done.status, done.stdout.decode(), done.stderr.decode())
+
+    def _read(self, path: str, limit: int) -> bytes:
+        text = self.machine.uptime if path == "/proc/uptime" else self.machine.files.get(path)
+        if text is None:
+            raise FileNotFoundError(path)
+        return text.encode()[:limit]
 
 
 def block_id(text: str) -> str:

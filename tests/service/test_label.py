@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from specconsole.host.base import Endpoint
+from specconsole.remote import unit_search
 from specconsole.service import systemd, version
 from specconsole.service.label import grouped, identity, labelled, ordered
 from specconsole.service.launch import Launch
@@ -84,7 +85,7 @@ def test_a_stated_role_counts_only_where_the_command_does_not_tell() -> None:
     ],
 )
 def test_the_environment_of_a_program(program: str, head: str | None, prefix: str) -> None:
-    assert version.prefix_of(program, head) == prefix
+    assert unit_search.prefix_of(program, head) == prefix
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from specconsole.errors import NotPermitted
+from specconsole.remote.systemctl import Manager, user_manager
 from specconsole.service import mend
 from specconsole.service.finding import Finding
 from specconsole.service.lint import Subject
-from specconsole.service.systemd import Manager, user_manager
 from tests.fakes import FACTS, FakeHost, failed
 from tests.service.test_lint import made
 

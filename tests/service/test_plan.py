@@ -11,7 +11,8 @@ import pytest
 from specconsole.errors import NotRunning
 from specconsole.host.base import Endpoint
 from specconsole.host.carried import Carried
-from specconsole.service import prepare, systemd
+from specconsole.remote import systemctl
+from specconsole.service import prepare
 from specconsole.service.finding import Finding
 from specconsole.service.plan import Choices, Holder, Plan, Sides, lines, reboot, sides, utilization
 from specconsole.service.prepare import Look
@@ -157,7 +158,7 @@ def test_the_share_of_memory_that_a_command_asks_for() -> None:
 
 def test_why_it_cannot_be_done_now() -> None:
     host = FakeHost()
-    good = systemd.blocks("LoadState=loaded\nType=exec\nKillMode=control-group")[0]
+    good = systemctl.blocks("LoadState=loaded\nType=exec\nKillMode=control-group")[0]
 
     def why(action: str = "swap", target: Unit = NGRAM, seen: Look | None = None, load: str = "loaded") -> str:
         block = {**good, "LoadState": [load]}

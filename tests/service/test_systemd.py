@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from specconsole.remote import systemctl
+from specconsole.remote.systemctl import Manager
 from specconsole.service import systemd
-from specconsole.service.systemd import Manager
 from tests.service.machine import VERSIONS, recorded
 
-OPS = systemd.user_manager("ops", 1000, 1000, "/home/ops", as_root=True)
+OPS = systemctl.user_manager("ops", 1000, 1000, "/home/ops", as_root=True)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_lists_of_real_hosts(version: str) -> None:
-    files, units = (systemd.names(recorded(version, f"list-{kind}")) for kind in ("unit-files", "units"))
+    files, units = (systemctl.names(recorded(version, f"list-{kind}")) for kind in ("unit-files", "units"))
     assert {"vllm-kimi.service", "vllm-kimi-ngram.service", "ssh.service"} <= set(files)
     assert "vllm@.service" not in files
     assert {"vllm@tiny.service", "user@1000.service"} <= set(units)
@@ -22,7 +23,7 @@ def test_lists_of_real_hosts(version: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_states_of_real_units(version: str) -> None:
-    blocks = {systemd.last(b, "Id"): b for b in systemd.blocks(recorded(version, "show-vllm"))}
+    blocks = {systemctl.last(b, "Id"): b for b in systemctl.blocks(recorded(version, "show-vllm"))}
     mono = systemd.uptime(recorded(version, "uptime"))
     assert mono is not None
     running = systemd.state(blocks["vllm-kimi.service"], mono)
@@ -45,7 +46,7 @@ def test_states_of_real_units(version: str) -> None:
 
 def test_a_masked_unit_that_still_runs() -> None:
     text = "Id=v.service\nLoadState=masked\nActiveState=active\nSubState=running\nUnitFileState=masked\nMainPID=4177\n"
-    (block,) = systemd.blocks(text)
+    (block,) = systemctl.blocks(text)
     state = systemd.state(block, None)
     assert (state.load, state.active, state.main_pid, state.since_s, state.mono) == (
         "masked",
@@ -59,7 +60,7 @@ def test_a_masked_unit_that_still_runs() -> None:
 
 @pytest.mark.parametrize("unset", ["[not set]", "18446744073709551615", "infinity", "", "[n/a]"])
 def test_every_way_to_say_unset(unset: str) -> None:
-    (block,) = systemd.blocks(
+    (block,) = systemctl.blocks(
         f"Id=a\nCPUUsageNSec={unset}\nNRestarts={unset}\nInactiveEnterTimestampMonotonic={unset}\n"
     )
     state = systemd.state(block, 5.0)
@@ -71,7 +72,7 @@ def test_ends_and_ages() -> None:
         "Id=a\nActiveState=failed\nSubState=failed\nResult=oom-kill\nMainPID=0\nExecMainCode=2\nExecMainStatus=9\n"
         "InactiveEnterTimestampMonotonic=90000000\nStateChangeTimestampMonotonic=95000000\nNeedDaemonReload=yes\nJob=12\n"
     )
-    (block,) = systemd.blocks(text)
+    (block,) = systemctl.blocks(text)
     state = systemd.state(block, 100.0, "restart")
     assert (state.exit_code, state.exit_status, state.since_s, state.need_reload) == ("killed", 9, 10.0, True)
     assert (state.job, state.result, state.main_pid) == ("restart", "oom-kill", None)
@@ -82,17 +83,17 @@ def test_ends_and_ages() -> None:
 
 def test_blocks_with_several_values_and_lines() -> None:
     text = "Id=a\nExecStart={ path=/a ; argv[]=/a b\nc ; ignore_errors=no ; start_time=[n/a] }\nExecStart={ path=/d ; argv[]=/d ; ignore_errors=yes ; start_time=[n/a] }\n\nId=b\n\n"
-    first, second = systemd.blocks(text)
-    assert systemd.last(second, "Id") == "b"
+    first, second = systemctl.blocks(text)
+    assert systemctl.last(second, "Id") == "b"
     assert len(first["ExecStart"]) == 2
-    assert systemd.shown_path(first) == ["/d"] or systemd.shown_path(first) == ["/a", "/d"]
-    assert systemd.shown_argv(first)[-1] == "/d"
+    assert systemctl.shown_path(first) == ["/d"] or systemctl.shown_path(first) == ["/a", "/d"]
+    assert systemctl.shown_argv(first)[-1] == "/d"
 
 
 def test_a_semicolon_within_a_command_does_not_end_it() -> None:
     text = "ExecStart={ path=/bin/sh ; argv[]=/bin/sh -c a ; b ; ignore_errors=no x ; ignore_errors=no ; start_time=[n/a] ; pid=0 }\n"
-    (block,) = systemd.blocks(text)
-    assert systemd.shown_argv(block) == ["/bin/sh -c a ; b ; ignore_errors=no x"]
+    (block,) = systemctl.blocks(text)
+    assert systemctl.shown_argv(block) == ["/bin/sh -c a ; b ; ignore_errors=no x"]
 
 
 def test_jobs_and_uptime() -> None:
@@ -102,7 +103,7 @@ def test_jobs_and_uptime() -> None:
 
 
 def test_how_managers_are_asked() -> None:
-    assert systemd.show(Manager(), ["a.service"], ["Id"]) == [
+    assert systemctl.show(Manager(), ["a.service"], ["Id"]) == [
         "systemctl",
         "show",
         "--no-pager",
@@ -111,17 +112,17 @@ def test_how_managers_are_asked() -> None:
         "a.service",
     ]
     become = ["setpriv", "--reuid=1000", "--regid=1000", "--init-groups", "env", "XDG_RUNTIME_DIR=/run/user/1000"]
-    assert systemd.list_jobs(OPS)[:8] == [*become, "systemctl", "--user"]
-    own = systemd.user_manager("ops", 1000, 1000, "/home/ops", as_root=False)
-    assert systemd.list_jobs(own)[:4] == ["env", "XDG_RUNTIME_DIR=/run/user/1000", "systemctl", "--user"]
-    root = systemd.user_manager("root", 0, 0, "/root", as_root=True)
-    assert systemd.list_jobs(root)[0] == "env"
-    assert systemd.exact_argv(OPS, "1a-b@c.service")[6:11] == [
+    assert systemctl.list_jobs(OPS)[:8] == [*become, "systemctl", "--user"]
+    own = systemctl.user_manager("ops", 1000, 1000, "/home/ops", as_root=False)
+    assert systemctl.list_jobs(own)[:4] == ["env", "XDG_RUNTIME_DIR=/run/user/1000", "systemctl", "--user"]
+    root = systemctl.user_manager("root", 0, 0, "/root", as_root=True)
+    assert systemctl.list_jobs(root)[0] == "env"
+    assert systemctl.exact_argv(OPS, "1a-b@c.service")[6:11] == [
         "busctl",
         "--user",
         "--json=short",
         "get-property",
         "org.freedesktop.systemd1",
     ]
-    assert systemd.bus_label("1a-b@ü.service") == "_31a_2db_40_c3_bc_2eservice"
+    assert systemctl.bus_label("1a-b@ü.service") == "_31a_2db_40_c3_bc_2eservice"
     assert (Manager().runtime, OPS.runtime) == ("/run", "/run/user/1000")

@@ -33,7 +33,7 @@ from specconsole.logs.journal import Begin
 from specconsole.logs.redact import mask, mask_value
 from specconsole.logs.source import Source
 from specconsole.profile import Profile
-from specconsole.service import systemd
+from specconsole.remote import systemctl
 from specconsole.service.discover import discover
 from specconsole.service.doctor import judge
 from specconsole.service.examine import examine
@@ -48,7 +48,7 @@ SCRAPE_S = 5.0
 MOST_BYTES = 64 << 20
 """Of one unit's log; the newest are kept, and what was left out is said."""
 SHOWN = (
-    *systemd.STATE,
+    *systemctl.STATE,
     *("Type", "TimeoutStartUSec", "TimeoutStopUSec", "Restart", "KillMode", "OOMPolicy", "Description", "FragmentPath"),
 )
 
@@ -148,7 +148,7 @@ async def _state(host: Host, unit: Unit) -> str:
     """The unit's state as `systemctl show` prints it; what it was when the units were found, where that cannot be asked again."""
     if unit.manager == "system":
         try:
-            answer = await host.run(systemd.show(systemd.Manager(), [unit.name], SHOWN))
+            answer = await host.run(systemctl.show(systemctl.Manager(), [unit.name], SHOWN))
         except (CommandFailed, DeadlineExceeded, NotPermitted):
             answer = None
         if answer is not None and answer.status == 0 and answer.text.strip():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from signal import Signals
 from typing import Any
 
-from specconsole.remote import outside
+from specconsole.remote import outside, systemctl
 from specconsole.service import systemd
 from specconsole.service.capability import Capability, capability
 from specconsole.text import one_line
@@ -75,9 +75,9 @@ class UnitSeen:
 def shown(text: str) -> tuple[UnitSeen, ...]:
     """`systemctl show`, several units parted by empty lines."""
     found = []
-    for block in systemd.blocks(text):
+    for block in systemctl.blocks(text):
         state = systemd.state(block, None)
-        name = one_line(systemd.last(block, "Id"), 120)
+        name = one_line(systemctl.last(block, "Id"), 120)
         if name or state.load or state.active:
             found.append(
                 UnitSeen(
@@ -91,8 +91,8 @@ def shown(text: str) -> tuple[UnitSeen, ...]:
                     state.restarts,
                     state.exit_code,
                     state.exit_status,
-                    one_line(systemd.last(block, "Type"), 40),
-                    one_line(systemd.last(block, "TimeoutStartUSec"), 40),
+                    one_line(systemctl.last(block, "Type"), 40),
+                    one_line(systemctl.last(block, "TimeoutStartUSec"), 40),
                 )
             )
     return tuple(found[:64])

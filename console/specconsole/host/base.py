@@ -152,7 +152,35 @@ class Endpoint:
         return self.uds or f"{self.address}:{self.port}"
 
 
-class Host(Protocol):
+class Commands(Protocol):
+    """Short commands on one machine; all that somebody who only reads there needs of a host."""
+
+    @property
+    def clock(self) -> Clock:
+        """The time that passes for who looks at it: the machine's own, or a simulated host's."""
+        ...
+
+    @property
+    def facts(self) -> HostFacts | None:
+        """What is known of the host; None before the first connect. Renewed by each reconnect (boot_id!)."""
+        ...
+
+    async def up(self) -> HostFacts:
+        """Wait until the link is up; raises LinkRefused when it was refused or closed for good."""
+        ...
+
+    async def run(self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 10.0) -> Completed:
+        """Run a command to its end with the best rights there are, in the C locale.
+
+        Raises:
+            DeadlineExceeded: it was ended after `deadline_s` seconds.
+            CommandFailed: there is no such program on the host.
+            LinkLost: the link is down or broke meanwhile.
+        """
+        ...
+
+
+class Host(Commands, Protocol):
     """One machine, reached somehow."""
 
     @property
@@ -166,22 +194,12 @@ class Host(Protocol):
         ...
 
     @property
-    def clock(self) -> Clock:
-        """The time that passes for who looks at it: the machine's own, or a simulated host's."""
-        ...
-
-    @property
     def link(self) -> Link:
         """The link's state now."""
         ...
 
     def links(self) -> AsyncGenerator[Link, None]:
         """Yield the link's state now and after each change."""
-        ...
-
-    @property
-    def facts(self) -> HostFacts | None:
-        """What is known of the host; None before the first connect. Renewed by each reconnect (boot_id!)."""
         ...
 
     @property
@@ -209,20 +227,6 @@ class Host(Protocol):
 
     def retry(self) -> None:
         """Try now: after a refusal nothing else does, and after a loss nobody has to wait for the next attempt."""
-        ...
-
-    async def up(self) -> HostFacts:
-        """Wait until the link is up; raises LinkRefused when it was refused or closed for good."""
-        ...
-
-    async def run(self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 10.0) -> Completed:
-        """Run a command to its end with the best rights there are, in the C locale.
-
-        Raises:
-            DeadlineExceeded: it was ended after `deadline_s` seconds.
-            CommandFailed: there is no such program on the host.
-            LinkLost: the link is down or broke meanwhile.
-        """
         ...
 
     def process(self, what: Sequence[str] | Program) -> AbstractAsyncContextManager[Process]:

@@ -11,10 +11,10 @@ from specconsole.host.base import Host, HostFacts
 from specconsole.logs import redact, starts
 from specconsole.logs.source import Source as LogSource
 from specconsole.logs.starts import Start
-from specconsole.remote import secret
-from specconsole.service import account, discover, files, source, systemd
+from specconsole.remote import secret, unit_search
+from specconsole.remote.systemctl import Manager
+from specconsole.service import account, discover, files, source
 from specconsole.service.shellword import UNKNOWN
-from specconsole.service.systemd import Manager
 from specconsole.service.unit import Unit
 from specconsole.text import clean, one_line
 
@@ -75,12 +75,12 @@ async def define(host: Host, unit: Unit) -> Definition:
     """
     facts = await host.up()
     manager = await _manager(host, facts, unit)
-    blocks = await discover.show(host, manager, [unit.name], (*systemd.STATE, *systemd.FILES))
+    blocks = await discover.show(host, manager, [unit.name], unit_search.DETAILS)
     if not blocks:
         raise CommandFailed(f"systemctl says nothing of {unit.name}.")
     (read,) = (await source.sources(host, facts, manager, blocks[:1])).values()
     scripts = await discover.scripts(host, {unit.name: read})
-    paths = source.unit_files(blocks[0])
+    paths = unit_search.unit_files(blocks[0])
     texts = {**{path: text for path, text in scripts.items() if text is not None}, **await files.read(host, paths)}
     found, unread = await _starts(host, facts, unit)
     return Definition(

@@ -13,6 +13,8 @@ from specconsole.errors import CommandFailed, DeadlineExceeded, NotPermitted, Us
 from specconsole.host.base import Host, HostFacts, Program, why_read_only
 from specconsole.host.errand import told
 from specconsole.profile import Profile
+from specconsole.remote import systemctl, unit_search
+from specconsole.remote.systemctl import Block, Manager
 from specconsole.service import (
     account,
     choose,
@@ -24,14 +26,12 @@ from specconsole.service import (
     option,
     premise,
     source,
-    systemd,
     unitfile,
 )
 from specconsole.service.derived import Baseline
 from specconsole.service.finding import Finding, refused
 from specconsole.service.placing import Surroundings, Unplaced
 from specconsole.service.plan import is_rival
-from specconsole.service.systemd import Block, Manager
 from specconsole.service.unit import Unit
 from specconsole.stream import within
 from specconsole.text import one_line
@@ -189,11 +189,11 @@ class _Look:
 
 async def _look(host: Host, facts: HostFacts, finding: discover.Finding, name: str, peers: Sequence[str]) -> _Look:
     unit, manager = finding.unit, finding.manager
-    asked = (*systemd.STATE, *systemd.FILES, "Conflicts")
+    asked = (*unit_search.DETAILS, "Conflicts")
     blocks = await discover.show(host, manager, list(dict.fromkeys([unit.name, name, *peers])), asked)
-    by_name = {systemd.last(block, "Id"): block for block in blocks}
+    by_name = {systemctl.last(block, "Id"): block for block in blocks}
     block, shown = by_name.get(unit.name, {}), by_name.get(name, {})
-    paths = source.unit_files(block)
+    paths = unit_search.unit_files(block)
     texts = await files.read(host, paths)
     unreadable = [path for path in paths if texts[path] is None]
     if unreadable or not paths:
@@ -206,12 +206,12 @@ async def _look(host: Host, facts: HostFacts, finding: discover.Finding, name: s
         finding.raw.folder,
         scripts,
     )
-    there = systemd.last(shown, "FragmentPath")
+    there = systemctl.last(shown, "FragmentPath")
     text = (await files.read(host, [there]))[there] if there else ""
     baseline = Baseline(unit.name, tuple((path, texts[path] or "") for path in paths), around)
-    own = await files.read(host, [path for path in source.unit_files(shown) if path.split("/")[-2] == f"{name}.d"])
+    own = await files.read(host, [path for path in unit_search.unit_files(shown) if path.split("/")[-2] == f"{name}.d"])
     drop_ins = {path: one or "" for path, one in own.items()}
-    against = [one for one, said in by_name.items() if name in systemd.last(said, "Conflicts").split()]
+    against = [one for one, said in by_name.items() if name in systemctl.last(said, "Conflicts").split()]
     return _Look(baseline, shown, text or "", text is None, drop_ins, frozenset(against))
 
 
@@ -286,10 +286,10 @@ async def _checked(
 
 def _blockers(host: Host, look: _Look, unit: Unit) -> tuple[str, ...]:
     found = []
-    shown, there = look.shown, systemd.last(look.shown, "FragmentPath")
+    shown, there = look.shown, systemctl.last(look.shown, "FragmentPath")
     if host.read_only:
         found.append(why_read_only(host))
-    if systemd.last(shown, "LoadState") == "masked":
+    if systemctl.last(shown, "LoadState") == "masked":
         found.append("the new name is masked")
     elif look.unread:
         found.append(f"{there} is there already and cannot be read")
@@ -335,7 +335,7 @@ async def owner(host: Host, manager: Manager) -> dict[str, Any]:
 
 def _remarks(look: _Look, unit: Unit) -> tuple[str, ...]:
     found = [f"{path} is there for it, and stays" for path in look.drop_ins]
-    if derived.mark_of(look.before) and systemd.last(look.shown, "ActiveState") in (
+    if derived.mark_of(look.before) and systemctl.last(look.shown, "ActiveState") in (
         "active",
         "activating",
         "reloading",

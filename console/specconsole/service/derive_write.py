@@ -16,10 +16,11 @@ from specconsole.host.base import Host, Program, why_read_only
 from specconsole.host.errand import told
 from specconsole.logs import redact
 from specconsole.profile import Profile
-from specconsole.service import choose, definition, derived, discover, files, source, systemd
+from specconsole.remote import systemctl
+from specconsole.remote.systemctl import Manager
+from specconsole.service import choose, definition, derived, discover, files, source
 from specconsole.service.derive import Derivation, digest, owner
 from specconsole.service.derived import Mark
-from specconsole.service.systemd import Manager
 from specconsole.service.unit import Unit
 from specconsole.stream import within
 from specconsole.text import one_line
@@ -69,7 +70,7 @@ async def write(host: Host, plan: Derivation) -> Written:
 async def _read_back(host: Host, plan: Derivation) -> tuple[str, ...]:
     """The command that systemd would start."""
     facts = await host.up()
-    blocks = await discover.show(host, plan.manager, [plan.name], (*systemd.STATE, *systemd.FILES))
+    blocks = await discover.show(host, plan.manager, [plan.name], (*systemctl.STATE, *systemctl.FILES))
     read = await source.sources(host, facts, plan.manager, blocks)
     found = read.get(plan.name)
     return (

@@ -8,20 +8,20 @@ from dataclasses import dataclass, replace
 
 from specconsole.clock import Clock
 from specconsole.errors import CommandFailed, DeadlineExceeded
-from specconsole.host.base import Host, HostFacts
+from specconsole.host.base import Commands, Host, HostFacts
 from specconsole.profile import Profile, UnitProfile
+from specconsole.remote import systemctl, unit_search
+from specconsole.remote.systemctl import Block, Manager
+from specconsole.remote.unit_search import DETAILS, Search
 from specconsole.service import account, command, files, label, launch, systemd, version
 from specconsole.service.expected import is_meant
 from specconsole.service.launch import Files, Launch
+from specconsole.service.prefetch import prefetch
 from specconsole.service.source import Source, sources
-from specconsole.service.systemd import Block, Manager
 from specconsole.service.unit import Role, Serving, Unit, UnitState
 
-AT_ONCE = 200
-"""Names for one `systemctl show`: a command line of 10 KB."""
 ROUNDS = 5
 """A script may source a file that sources another."""
-_OWN = ("systemd-", "user@", "user-runtime-dir@", "getty@", "dbus", "modprobe@")
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,16 @@ async def discover(host: Host, profile: Profile | None = None) -> tuple[Unit, ..
         CommandFailed: this host's systemd does not answer.
         LinkLost: the link is down.
     """
-    return tuple(finding.unit for finding in await findings(host, profile))
+    return tuple(finding.unit for finding in await findings(await prefetch(host, profile), profile))
 
 
 async def findings(
-    host: Host, profile: Profile | None = None, names: Sequence[str] | None = None
+    host: Commands, profile: Profile | None = None, names: Sequence[str] | None = None
 ) -> tuple[Finding, ...]:
-    """As `discover`, with what was read of each unit; `names` are what `unit_names` has just said of the system's."""
+    """As `discover`, with what was read of each unit; `names` are what `unit_names` has just said of the system's.
+
+    A host that has not been asked beforehand (`prefetch`) is waited for some eight times.
+    """
     facts = await host.up()
     system = Manager()
     listed = await unit_names(host, system) if names is None else names
@@ -58,47 +61,52 @@ async def findings(
     return tuple(replace(everything[unit.key], unit=unit) for unit in named)
 
 
-async def _of_users(host: Host, facts: HostFacts, names: Sequence[str], profile: Profile | None) -> list[Finding]:
+async def _of_users(host: Commands, facts: HostFacts, names: Sequence[str], profile: Profile | None) -> list[Finding]:
     """The units of all user managers that we may ask."""
     managers = await account.user_managers(host, facts, names)
     found = await asyncio.gather(*(_of_manager(host, facts, manager, None, profile) for manager in managers))
     return [finding for some in found for finding in some]
 
 
-async def unit_names(host: Host, manager: Manager) -> list[str]:
+async def unit_names(host: Commands, manager: Manager) -> list[str]:
     """All services that a manager has files for, or has loaded. Raises as `discover`."""
-    filed, loaded = await asyncio.gather(_filed(host, manager), host.run(systemd.list_units(manager), deadline_s=30))
-    return list(dict.fromkeys([*filed, *systemd.names(loaded.check().text)]))
+    filed, loaded = await asyncio.gather(_filed(host, manager), host.run(systemctl.list_units(manager), deadline_s=30))
+    return list(dict.fromkeys([*filed, *systemctl.names(loaded.check().text)]))
 
 
-async def _filed(host: Host, manager: Manager) -> list[str]:
-    (said, *_) = systemd.blocks((await host.run(systemd.show_manager(manager, systemd.FOLDERS))).check().text) or [{}]
-    folders = systemd.last(said, systemd.FOLDERS).split()
+async def _filed(host: Commands, manager: Manager) -> list[str]:
+    (said, *_) = systemctl.blocks(
+        (await host.run(systemctl.show_manager(manager, systemctl.FOLDERS))).check().text
+    ) or [{}]
+    folders = systemctl.last(said, systemctl.FOLDERS).split()
     try:
-        found = systemd.found_names((await host.run(systemd.find_unit_files(manager, folders))).text) if folders else []
+        found = (
+            systemctl.found_names((await host.run(systemctl.find_unit_files(manager, folders))).text) if folders else []
+        )
     except (CommandFailed, DeadlineExceeded):
         found = []
     if found:  # a folder that is not there fails the program, but not its answer
         return found
-    return systemd.names((await host.run(systemd.list_unit_files(manager), deadline_s=30)).check().text)
+    return systemctl.names((await host.run(systemctl.list_unit_files(manager), deadline_s=30)).check().text)
 
 
 async def _of_manager(
-    host: Host, facts: HostFacts, manager: Manager, names: Sequence[str] | None, profile: Profile | None
+    host: Commands, facts: HostFacts, manager: Manager, names: Sequence[str] | None, profile: Profile | None
 ) -> list[Finding]:
     """The units of one manager; a user's manager that does not answer has none."""
     wanted = {unit.name for unit in profile.units if unit.manager == manager.name} if profile else set()
     try:
         names = names if names is not None else await unit_names(host, manager)
-        asked = [name for name in names if not name.startswith(_OWN)]
-        searched = await show(host, manager, [*asked, *sorted(wanted - set(asked))], systemd.SEARCHED)
+        searched = await show(host, manager, unit_search.searched(names, wanted), systemctl.SEARCHED)
         blocks, mentioned = await _candidates(host, manager, searched, wanted)
     except (CommandFailed, DeadlineExceeded):
         if manager.name == "system":
             raise
         return []
     read, booted, heads = await asyncio.gather(
-        sources(host, facts, manager, blocks), booted_at(host, host.clock), files.read(host, mentioned, files.HEAD)
+        sources(host, facts, manager, blocks),
+        booted_at(host, host.clock),
+        files.read(host, mentioned, unit_search.HEAD),
     )
     known = await scripts(host, read, heads)
     launches = {name: found for name, source in read.items() if (found := _launch(source, known))}
@@ -108,83 +116,60 @@ async def _of_manager(
     return [
         Finding(_unit(block, manager, serving, states[name], told.get(name)), manager, source)
         for block in blocks
-        for name in [systemd.last(block, "Id")]
+        for name in [systemctl.last(block, "Id")]
         for source in [read[name]]
         if (serving := _serving(source, known, wanted=name in wanted))
     ]
 
 
-async def show(host: Host, manager: Manager, names: Sequence[str], properties: Iterable[str]) -> list[Block]:
+async def show(host: Commands, manager: Manager, names: Sequence[str], properties: Iterable[str]) -> list[Block]:
     """Properties of units, each unit once: two names may mean the same one. Raises as `discover`."""
     blocks: dict[str, Block] = {}
-    for start in range(0, len(names), AT_ONCE):
-        done = await host.run(systemd.show(manager, names[start : start + AT_ONCE], properties), deadline_s=30)
-        for block in systemd.blocks(done.check().text):
-            blocks.setdefault(systemd.last(block, "Id"), block)
+    for lot in unit_search.lots(names):
+        done = await host.run(systemctl.show(manager, lot, properties), deadline_s=30)
+        for block in systemctl.blocks(done.check().text):
+            blocks.setdefault(systemctl.last(block, "Id"), block)
     return list(blocks.values())
 
 
-async def booted_at(host: Host, clock: Clock) -> float | None:
+async def booted_at(host: Commands, clock: Clock) -> float | None:
     """The moment of the host's boot by a clock of ours; None where it cannot be read. Raises LinkLost."""
     mono = systemd.uptime((await files.read(host, ["/proc/uptime"]))["/proc/uptime"] or "")
     return None if mono is None else clock.monotonic() - mono
 
 
-async def states_of(host: Host, manager: Manager, blocks: Sequence[Block], mono: float | None) -> dict[str, UnitState]:
-    """The states of units, given their properties `systemd.STATE` and the boot clock at that moment. Raises LinkLost."""
+async def states_of(
+    host: Commands, manager: Manager, blocks: Sequence[Block], mono: float | None
+) -> dict[str, UnitState]:
+    """The states of units, given their properties `systemctl.STATE` and the boot clock at that moment. Raises LinkLost."""
     jobs: Mapping[str, str] = {}
-    if any(systemd.last(block, "Job") not in ("", "0") for block in blocks):
+    if any(map(unit_search.has_job, blocks)):
         try:
-            jobs = systemd.jobs((await host.run(systemd.list_jobs(manager))).text)
+            jobs = systemd.jobs((await host.run(systemctl.list_jobs(manager))).text)
         except (CommandFailed, DeadlineExceeded):
             jobs = {}
-    states = {name: systemd.state(b, mono, jobs.get(name, "")) for b in blocks for name in [systemd.last(b, "Id")]}
+    states = {name: systemd.state(b, mono, jobs.get(name, "")) for b in blocks for name in [systemctl.last(b, "Id")]}
     return {name: replace(state, read=host.clock.monotonic()) for name, state in states.items()}
 
 
 async def _candidates(
-    host: Host, manager: Manager, blocks: Sequence[Block], wanted: set[str]
+    host: Commands, manager: Manager, blocks: Sequence[Block], wanted: set[str]
 ) -> tuple[list[Block], set[str]]:
     """Units worth a closer look, vLLM being named in the command or in a script that it runs; and their scripts that name it.
 
     Those whose command tells are shown while the scripts are searched: over a slow link an answer is dear.
     """
-    programs = {systemd.last(block, "Id"): _programs(block) for block in blocks}
-    named = {
-        systemd.last(block, "Id")
-        for block in blocks
-        if any("vllm" in text.lower() for text in block.get("ExecStart", []))
-    }
-    scripts = {path for paths in programs.values() for path in paths}
-    broken = {
-        systemd.last(b, "Id"): systemd.last(b, "FragmentPath")
-        for b in blocks
-        if systemd.last(b, "LoadState") in systemd.BROKEN
-    }
-    sure = [name for name in programs if name in named | wanted]
-    asked = (*systemd.STATE, *systemd.FILES)
+    search = Search(blocks, wanted)
     hits, shown = await asyncio.gather(
-        files.mentioning(host, "vllm", scripts | set(filter(None, broken.values()))), show(host, manager, sure, asked)
+        files.mentioning(host, unit_search.NAME, search.texts), show(host, manager, search.sure, DETAILS)
     )
-    more = [name for name in programs if name not in sure and hits & {*programs[name], broken.get(name, "")}]
-    found = {systemd.last(block, "Id"): block for block in (*shown, *await show(host, manager, more, asked))}
-    return [found[name] for name in programs if name in found], hits & scripts
-
-
-def _programs(block: Block) -> list[str]:
-    """Files that a command runs and that may be scripts: its program, what follows a shell, what ends in .sh."""
-    paths = []
-    for path, text in zip(systemd.shown_path(block), systemd.shown_argv(block), strict=True):
-        words = [path, *text.split(" ")[1:]]
-        after_shell = path.rpartition("/")[2] in (*launch.SHELLS, "env")
-        paths += [
-            word for word in words if word.startswith("/") and (word == path or after_shell or word.endswith(".sh"))
-        ]
-    return [path for path in paths if not path.startswith(("/lib/systemd/", "/usr/lib/systemd/"))]
+    more = await show(host, manager, search.more(hits), DETAILS)
+    found = {systemctl.last(block, "Id"): block for block in (*shown, *more)}
+    return [found[name] for name in search.programs if name in found], hits & search.scripts
 
 
 async def scripts(
-    host: Host, read: Mapping[str, Source], known: Mapping[str, str | None] | None = None
+    host: Commands, read: Mapping[str, Source], known: Mapping[str, str | None] | None = None
 ) -> dict[str, str | None]:
     """All files that the commands run or refer to, read until none is missing; `known` are read already."""
     known = dict(known or {})
@@ -192,7 +177,7 @@ async def scripts(
         wanted = {path for source in read.values() for path in _look(source, known)[1].wanted}
         if not wanted:
             break
-        known |= await files.read(host, wanted, files.HEAD)
+        known |= await files.read(host, wanted, unit_search.HEAD)
     return known
 
 
@@ -219,11 +204,11 @@ def _serving(source: Source, known: Mapping[str, str | None], *, wanted: bool) -
 
 def _unit(block: Block, manager: Manager, serving: Serving, state: UnitState, told: str | None) -> Unit:
     return Unit(
-        name=systemd.last(block, "Id"),
+        name=systemctl.last(block, "Id"),
         manager=manager.name,
-        description=systemd.last(block, "Description"),
-        fragment=systemd.last(block, "FragmentPath"),
-        drop_ins=tuple(systemd.last(block, "DropInPaths").split()),
+        description=systemctl.last(block, "Description"),
+        fragment=systemctl.last(block, "FragmentPath"),
+        drop_ins=tuple(systemctl.last(block, "DropInPaths").split()),
         serving=serving,
         state=state,
         version=told,

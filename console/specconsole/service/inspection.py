@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from specconsole.errors import CommandFailed, DeadlineExceeded
 from specconsole.history.memory import Memory
 from specconsole.host.base import Host, HostFacts, hostname
-from specconsole.service import account, discover, premise, source, systemd
+from specconsole.remote import systemctl
+from specconsole.remote.systemctl import Block, Manager
+from specconsole.service import account, discover, premise, source
 from specconsole.service.finding import OURS, Finding
 from specconsole.service.lint import SETTINGS, Linted, Rival, Subject, lint
 from specconsole.service.method import Facts
 from specconsole.service.plan import is_rival
-from specconsole.service.systemd import Block, Manager
 from specconsole.service.unit import Unit
 from specconsole.text import one_line
 
@@ -56,9 +57,9 @@ async def subjects(
     found: list[Subject] = []
     for manager in await managers(host, facts, wanted):
         mine = [unit for unit in units if unit.manager == manager.name]
-        asked = (*systemd.STATE, *systemd.FILES, *SETTINGS)
+        asked = (*systemctl.STATE, *systemctl.FILES, *SETTINGS)
         shown = await discover.show(host, manager, [unit.name for unit in mine], asked)
-        blocks = {systemd.last(block, "Id"): block for block in shown}
+        blocks = {systemctl.last(block, "Id"): block for block in shown}
         chosen = [unit for unit in wanted if unit.manager == manager.name and unit.name in blocks]
         raws = await source.sources(host, facts, manager, [blocks[unit.name] for unit in chosen])
         lingers = await _lingers(host, manager)
@@ -79,8 +80,8 @@ async def facts_of(host: Host, units: Sequence[Unit], unit: Unit) -> Facts | Non
 
 def apart(blocks: Mapping[str, Block], name: str) -> set[str]:
     """The units that cannot run beside one, by either side's Conflicts=."""
-    own = set(systemd.last(blocks.get(name, {}), "Conflicts").split())
-    return own | {other for other, block in blocks.items() if name in systemd.last(block, "Conflicts").split()}
+    own = set(systemctl.last(blocks.get(name, {}), "Conflicts").split())
+    return own | {other for other, block in blocks.items() if name in systemctl.last(block, "Conflicts").split()}
 
 
 async def managers(host: Host, facts: HostFacts, units: Sequence[Unit]) -> list[Manager]:
@@ -101,7 +102,7 @@ def _rival(blocks: Mapping[str, Block], unit: Unit, other: Unit) -> Rival:
     mine, theirs = blocks.get(unit.name, {}), blocks.get(other.name, {}) if other.manager == unit.manager else {}
 
     def names(block: Block, key: str, name: str) -> bool:
-        return name in systemd.last(block, key).split()
+        return name in systemctl.last(block, key).split()
 
     return Rival(
         other,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from specconsole.remote import unit_search
 from specconsole.service import container, environment
 from specconsole.service.container import Container
 from specconsole.service.shell import Run, Shell
@@ -30,7 +31,6 @@ STARTERS = (
     "conda",
 )
 """Programs that start another one and are never scripts of ours."""
-SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "ash")
 
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
 _MENTION = re.compile(r"vllm\s+serve|vllm\.entrypoints|vllm/vllm-openai")
@@ -126,12 +126,12 @@ class _Script:
 def _script(argv: Sequence[str], at: int, files: Files) -> _Script | None:
     """The script that the word at `at` runs: after a shell, or as a program of its own."""
     word = argv[at]
-    if word.rpartition("/")[2] in SHELLS:
+    if word.rpartition("/")[2] in unit_search.SHELLS:
         return _after_shell(argv[at + 1 :], files)
     if word.endswith((".sh", ".bash")) or (_leads(argv[:at]) and _may_be_script(argv[at:])):
         text = files.read(word)
         first = (text or "").partition("\n")[0]
-        if text is not None and first.startswith("#!") and first.split()[-1].rpartition("/")[2] in SHELLS:
+        if text is not None and first.startswith("#!") and first.split()[-1].rpartition("/")[2] in unit_search.SHELLS:
             return _Script(text, tuple(argv[at + 1 :]), word)
         if word.endswith((".sh", ".bash")):
             return _Script(text, tuple(argv[at + 1 :]), word)

@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from specconsole.service import method, systemd, timespan
+from specconsole.remote import systemctl
+from specconsole.remote.systemctl import Block
+from specconsole.service import method, timespan
 from specconsole.service.finding import Finding, Severity
 from specconsole.service.method import Facts
 from specconsole.service.release import has, told
-from specconsole.service.systemd import Block
 from specconsole.service.unit import Role, Unit
 from specconsole.text import bytes_binary, duration, whole_number
 
@@ -20,7 +21,7 @@ SETTINGS = (
     *("StartLimitIntervalUSec", "StartLimitBurst", "LimitMEMLOCK", "WatchdogUSec", "ExecStartPre", "ExecStartPost"),
     *("Conflicts", "After"),
 )
-"""What `lint` reads, beside `systemd.STATE` and `systemd.FILES`."""
+"""What `lint` reads, beside `systemctl.STATE` and `systemctl.FILES`."""
 READY_S = 600.0
 """VLLM_ENGINE_READY_TIMEOUT_S where it is not given (0.14.0 and later)."""
 READY = "VLLM_ENGINE_READY_TIMEOUT_S"
@@ -79,7 +80,7 @@ def lint(subject: Subject) -> tuple[Finding, ...]:
 
 
 def _value(subject: Subject, key: str) -> str:
-    return systemd.last(subject.settings, key)
+    return systemctl.last(subject.settings, key)
 
 
 def _span(subject: Subject, key: str) -> float | None:
@@ -175,7 +176,7 @@ def _restart(subject: Subject) -> Iterator[Finding]:
 
 def _restart_loop(subject: Subject) -> Iterator[Finding]:
     how, interval = _value(subject, "Restart"), _span(subject, "StartLimitIntervalUSec")
-    burst = systemd.number(subject.settings, "StartLimitBurst")
+    burst = systemctl.number(subject.settings, "StartLimitBurst")
     if how in ("", "no"):
         return
     soon = _span(subject, "RestartUSec")

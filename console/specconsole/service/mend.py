@@ -14,10 +14,10 @@ from specconsole.errors import CommandFailed, NotPermitted
 from specconsole.host.base import Host, Program, why_read_only
 from specconsole.host.errand import told
 from specconsole.remote import outside
+from specconsole.remote.systemctl import Manager
 from specconsole.service import account, files, unitfile
 from specconsole.service.finding import Finding
 from specconsole.service.lint import Subject
-from specconsole.service.systemd import Manager
 from specconsole.text import one_line
 
 NAME = "90-specconsole.conf"

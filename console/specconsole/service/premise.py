@@ -10,7 +10,8 @@ from typing import Any
 from specconsole.errors import CommandFailed, DeadlineExceeded
 from specconsole.host.base import Host, Program
 from specconsole.host.errand import told as answers
-from specconsole.service import checkpoint, discover, method, version
+from specconsole.remote import unit_search
+from specconsole.service import checkpoint, discover, method
 from specconsole.service.checkpoint import Checkpoint
 from specconsole.service.launch import Files, Launch
 from specconsole.service.method import Facts, Neighbour
@@ -97,7 +98,7 @@ async def look(
     Paths of a container are looked at where they are mounted from. Raises LinkLost.
     """
     places = {name: place for name in wanted if (place := on_host(name, launch))}
-    prefix = version.prefix_of(launch.program, None) or launch.environment.get("VIRTUAL_ENV", "")
+    prefix = unit_search.prefix_of(launch.program, None) or launch.environment.get("VIRTUAL_ENV", "")
     order: dict[str, Any] = {"look": sorted(set(places.values())), "hubs": hubs(launch, download_dir)}
     order["search"] = list(search)
     if prefix.startswith("/") and launch.container is None:

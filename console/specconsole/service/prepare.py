@@ -18,11 +18,12 @@ from specconsole.host import carried
 from specconsole.host.base import Host, Program, why_read_only
 from specconsole.host.carried import Carried
 from specconsole.host.errand import told
+from specconsole.remote import systemctl
 from specconsole.remote.swap_shm import SHM
-from specconsole.service import account, systemd
+from specconsole.remote.systemctl import Block, Manager, user_manager
+from specconsole.service import account
 from specconsole.service.finding import Finding
 from specconsole.service.plan import Choices, Holder, Plan, Sides, sides, unit_json
-from specconsole.service.systemd import Block, Manager, user_manager
 from specconsole.service.unit import Unit
 from specconsole.stream import within
 from specconsole.text import bytes_binary, one_line
@@ -150,10 +151,10 @@ async def _requests(host: Host, unit: Unit, api_key: ApiKey | None) -> int | Non
 
 async def _settings(host: Host, target: Unit, users: Mapping[str, tuple[int, int]]) -> Block:
     try:
-        done = await host.run(systemd.show(manager_of(target, users), [target.name], SETTINGS))
+        done = await host.run(systemctl.show(manager_of(target, users), [target.name], SETTINGS))
     except (CommandFailed, DeadlineExceeded):
         return {}
-    return next(iter(systemd.blocks(done.text)), {})
+    return next(iter(systemctl.blocks(done.text)), {})
 
 
 def manager_of(unit: Unit, users: Mapping[str, tuple[int, int]]) -> Manager:
@@ -220,7 +221,7 @@ def blockers(host: Host, target: Unit, settings: Block, seen: Look, action: str,
         found.append(why_read_only(host))
     if not seen.boot:
         found.append("this host did not tell what a swap must know first: it runs none (is there no Python?)")
-    load = systemd.last(settings, "LoadState")
+    load = systemctl.last(settings, "LoadState")
     if action != "stop" and target.underived:
         found.append(
             f"{target.key} is not derived yet: specconsole derive {host.typed} BASELINE --variant {target.label}"

@@ -9,7 +9,8 @@ from specconsole.engine.key import ApiKey, sendable
 from specconsole.errors import CommandFailed, ConfigError, DeadlineExceeded
 from specconsole.host.base import Host
 from specconsole.profile import KeySource, Profile
-from specconsole.service import arguments, command, discover, files, launch
+from specconsole.remote import unit_search
+from specconsole.service import arguments, command, discover, launch
 from specconsole.service.launch import Files
 from specconsole.service.unit import Unit
 from specconsole.stream import within
@@ -85,7 +86,7 @@ async def _of_process(host: Host, unit: Unit) -> ApiKey | None:
 
 async def _proc(host: Host, path: str) -> list[str]:
     try:
-        done = await host.run([*files.CAT, path])
+        done = await host.run([*unit_search.CAT, path])
     except (CommandFailed, DeadlineExceeded):
         return []
     return done.text.split("\0")[:-1] if done.status == 0 else []

@@ -12,17 +12,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from specconsole.errors import CommandFailed, DeadlineExceeded
-from specconsole.host.base import Host, HostFacts
-from specconsole.remote import outside
-from specconsole.service import environment, files, quoting, systemd, unitfile
-from specconsole.service.account import ROOT, Account, accounts
+from specconsole.host.base import Commands, HostFacts
+from specconsole.remote import outside, systemctl, unit_search
+from specconsole.remote.account import Account
+from specconsole.remote.systemctl import Block, Manager
+from specconsole.service import environment, files, quoting, unitfile
+from specconsole.service.account import ROOT, accounts
 from specconsole.service.quoting import Command
 from specconsole.service.shellword import UNKNOWN
-from specconsole.service.systemd import Block, Manager
 from specconsole.service.unitfile import Settings
 
 _LOGS_TO = re.compile(r"(?:file|append|truncate):(/.*)")
-_LISTED = re.compile(r"(.*) \(ignore_errors=(yes|no)\)\Z")
 _HEX = re.compile(r"\\x([0-9a-f]{2})")
 
 
@@ -39,15 +39,15 @@ class Source:
     log_file: str | None = None
 
 
-async def sources(host: Host, facts: HostFacts, manager: Manager, blocks: Sequence[Block]) -> dict[str, Source]:
-    """Read the commands of units, given their properties `systemd.FILES`. Raises LinkLost."""
-    # What systemd lists is nearly always what the files ask for: read together, it costs no answer of its own.
-    paths = {path for block in blocks for path in (*unit_files(block), *(listed for listed, _ in _listed(block)))}
-    texts = await files.read(host, paths)
-    settings = {systemd.last(block, "Id"): _settings(block, texts) for block in blocks}
+async def sources(host: Commands, facts: HostFacts, manager: Manager, blocks: Sequence[Block]) -> dict[str, Source]:
+    """Read the commands of units, given their properties `systemctl.FILES`. Raises LinkLost."""
+    texts = await files.read(host, {path for block in blocks for path in unit_search.asked_files(block)})
+    settings = {systemctl.last(block, "Id"): _settings(block, texts) for block in blocks}
     users = {found.last("User") for found in settings.values() if found} - {"", ROOT.name}
     drafts = [
-        _Draft(name, block, settings[name], manager, facts) for block in blocks for name in [systemd.last(block, "Id")]
+        _Draft(name, block, settings[name], manager, facts)
+        for block in blocks
+        for name in [systemctl.last(block, "Id")]
     ]
     asked = {path for draft in drafts for path, _ in draft.env_files}
     known, more = await asyncio.gather(accounts(host, users), files.read(host, asked - texts.keys()))
@@ -75,19 +75,21 @@ class _Draft:
         if self.settings:
             values = map(self.resolve, self.settings.all("EnvironmentFile"))
             return [(value.removeprefix("-"), value.startswith("-")) for value in values]
-        return _listed(self.block)
+        return unit_search.environment_files(self.block)
 
     @property
     def assigned(self) -> dict[str, str]:
         if self.settings:
             return environment.assignments([self.resolve(word) for word in self.settings.words("Environment")])
         try:
-            return environment.assignments(quoting.split(systemd.last(self.block, "Environment")))
+            return environment.assignments(quoting.split(systemctl.last(self.block, "Environment")))
         except ValueError:
             return {}
 
 
-async def _source(host: Host, draft: _Draft, known: Mapping[str, Account], texts: Mapping[str, str | None]) -> Source:
+async def _source(
+    host: Commands, draft: _Draft, known: Mapping[str, Account], texts: Mapping[str, str | None]
+) -> Source:
     user = draft.settings.last("User") if draft.settings else ""
     account = known.get(user) or (ROOT if draft.manager.name == "system" else None)
     base = account.environment if account else {"HOME": draft.manager.home, "USER": draft.manager.user}
@@ -107,7 +109,7 @@ async def _source(host: Host, draft: _Draft, known: Mapping[str, Account], texts
     ]
     folder = draft.resolve(settings.last("WorkingDirectory")).removeprefix("-") if settings else ""
     output = _LOGS_TO.match(
-        draft.resolve(settings.last("StandardOutput")) if settings else systemd.last(draft.block, "StandardOutput")
+        draft.resolve(settings.last("StandardOutput")) if settings else systemctl.last(draft.block, "StandardOutput")
     )
     return Source(
         tuple(map(tuple, expanded)),
@@ -118,23 +120,8 @@ async def _source(host: Host, draft: _Draft, known: Mapping[str, Account], texts
     )
 
 
-def _listed(block: Block) -> list[tuple[str, bool]]:
-    """The environment files that systemd has loaded: path, and whether it may be missing."""
-    listed = (_LISTED.match(value) for value in block.get("EnvironmentFiles", []))
-    return [(found[1], found[2] == "yes") for found in listed if found]
-
-
-def unit_files(block: Block) -> list[str]:
-    """The paths of a unit's file and drop-ins, in the order in which systemd merges them."""
-    fragment = systemd.last(block, "FragmentPath")
-    drop_ins = [
-        _HEX.sub(lambda found: chr(int(found[1], 16)), path) for path in systemd.last(block, "DropInPaths").split()
-    ]
-    return [path for path in (fragment, *drop_ins) if path and path != "/dev/null"]
-
-
 def _settings(block: Block, texts: Mapping[str, str | None]) -> Settings | None:
-    found = [texts.get(path) for path in unit_files(block)]
+    found = [texts.get(path) for path in unit_search.unit_files(block)]
     readable = [text for text in found if text is not None]
     return unitfile.parse(*readable) if readable and len(readable) == len(found) else None
 
@@ -146,8 +133,8 @@ def _checked(draft: _Draft) -> list[Command]:
     commands = [
         Command(tuple(map(draft.resolve, command.argv)), command.prefixes) for command in draft.settings.commands()
     ]
-    shown = systemd.shown_argv(draft.block)
-    if systemd.last(draft.block, "LoadState") in systemd.BROKEN:
+    shown = systemctl.shown_argv(draft.block)
+    if systemctl.last(draft.block, "LoadState") in systemctl.BROKEN:
         return commands  # systemd has loaded none of it
     same = len(shown) == len(commands) and all(
         text.endswith(" ".join(command.argv["@" in command.prefixes :]))
@@ -156,9 +143,9 @@ def _checked(draft: _Draft) -> list[Command]:
     return commands if same else []
 
 
-async def _from_bus(host: Host, draft: _Draft) -> list[Command]:
+async def _from_bus(host: Commands, draft: _Draft) -> list[Command]:
     try:
-        done = await host.run(systemd.exact_argv(draft.manager, draft.name))
+        done = await host.run(systemctl.exact_argv(draft.manager, draft.name))
         return [Command((entry[0], *entry[1][1:])) for entry in outside.parse(done.text)["data"]]
     except (CommandFailed, DeadlineExceeded, ValueError, LookupError, TypeError):
         return []
@@ -167,7 +154,7 @@ async def _from_bus(host: Host, draft: _Draft) -> list[Command]:
 def _from_shown(block: Block) -> list[Command]:
     """The last resort: blanks split words, except within the brackets of a JSON."""
     commands = []
-    for path, text in zip(systemd.shown_path(block), systemd.shown_argv(block), strict=True):
+    for path, text in zip(systemctl.shown_path(block), systemctl.shown_argv(block), strict=True):
         words: list[str] = []
         for part in text.split(" "):
             is_open = words and sum(words[-1].count(c) for c in "{[") > sum(words[-1].count(c) for c in "}]")
@@ -181,7 +168,7 @@ def specifiers(name: str, manager: Manager, facts: HostFacts, block: Block) -> d
     stem = name.removesuffix(".service")
     prefix, _, instance = stem.partition("@")
     system = manager.name == "system"
-    fragment = systemd.last(block, "FragmentPath")
+    fragment = systemctl.last(block, "FragmentPath")
     return {
         "n": name,
         "N": stem,

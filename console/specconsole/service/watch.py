@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from specconsole.clock import Clock, SystemClock
 from specconsole.errors import CommandFailed, DeadlineExceeded, LinkLost
-from specconsole.host.base import Host
+from specconsole.host.base import Commands, Host
 from specconsole.profile import Profile
-from specconsole.service import systemd
+from specconsole.remote import systemctl
+from specconsole.remote.systemctl import STATE, Block, Manager
 from specconsole.service.discover import Finding, booted_at, findings, show, states_of, unit_names
-from specconsole.service.systemd import STATE, Block, Manager
+from specconsole.service.prefetch import prefetch
 from specconsole.service.unit import Unit, UnitState
 
 INTERVAL_S = 0.5
@@ -69,14 +70,15 @@ async def _begin(host: Host, clock: Clock, profile: Profile | None) -> _Look:
     What need not wait for another answer is asked at once: over a slow link each answer costs a round trip.
     """
     system = Manager()
-    stamp, names = await asyncio.gather(_stamp(host, system), unit_names(host, system))
-    found, booted = await asyncio.gather(findings(host, profile, names), booted_at(host, clock))
-    reloads, known = {system.name: stamp}, {system.name: sorted(names)}
-    return _Look(host, clock, found, reloads=reloads, names=known, booted=booted)
+    known = await prefetch(host, profile)
+    stamp, names = await asyncio.gather(_stamp(known, system), unit_names(known, system))
+    found, booted = await asyncio.gather(findings(known, profile, names), booted_at(known, clock))
+    reloads, listed = {system.name: stamp}, {system.name: sorted(names)}
+    return _Look(host, clock, found, reloads=reloads, names=listed, booted=booted)
 
 
-async def _stamp(host: Host, manager: Manager) -> str:
-    return (await host.run(systemd.show_manager(manager, systemd.LOADED_AT))).text
+async def _stamp(host: Commands, manager: Manager) -> str:
+    return (await host.run(systemctl.show_manager(manager, systemctl.LOADED_AT))).text
 
 
 @dataclass
@@ -128,7 +130,7 @@ class _Look:
         names = [finding.unit.name for finding in self.found if finding.manager.name == manager.name]
         if not names:
             return True
-        blocks = {systemd.last(block, "Id"): block for block in await show(self.host, manager, names, _POLLED)}
+        blocks = {systemctl.last(block, "Id"): block for block in await show(self.host, manager, names, _POLLED)}
         before = self.last.get(manager.name)
         self.last[manager.name] = blocks
         if before is None:
@@ -169,7 +171,7 @@ class _Look:
 
 def _commands(block: Block) -> tuple[list[str], str]:
     """What would be executed, without when it was."""
-    return systemd.shown_argv(block), systemd.last(block, "DropInPaths")
+    return systemctl.shown_argv(block), systemctl.last(block, "DropInPaths")
 
 
 def _still(block: Block) -> Block:

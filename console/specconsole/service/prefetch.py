@@ -1,0 +1,76 @@
+"""What discovery is about to ask a host, asked there at once: over a slow link each answer costs a round trip."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from specconsole.clock import Clock
+from specconsole.errors import CommandFailed, DeadlineExceeded
+from specconsole.host.base import Commands, Completed, Host, HostFacts, Program
+from specconsole.host.errand import told
+from specconsole.profile import Profile
+from specconsole.stream import within
+
+PATIENCE_S = 20.0
+"""A host that has not answered all by then is asked one by one."""
+
+
+class Prefetched:
+    """A host some of whose answers are here already; implements `host.base.Commands`."""
+
+    def __init__(self, host: Host, answers: Mapping[tuple[str, ...], Completed]) -> None:
+        self._host, self._answers = host, answers
+
+    @property
+    def clock(self) -> Clock:
+        """The host's."""
+        return self._host.clock
+
+    @property
+    def facts(self) -> HostFacts | None:
+        """The host's."""
+        return self._host.facts
+
+    async def up(self) -> HostFacts:
+        """As the host."""
+        return await self._host.up()
+
+    async def run(self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 10.0) -> Completed:
+        """The answer that is here, or else the host's."""
+        known = None if stdin else self._answers.get(tuple(argv))
+        return known or await self._host.run(argv, stdin=stdin, deadline_s=deadline_s)
+
+
+async def prefetch(host: Host, profile: Profile | None = None) -> Commands:
+    """The host with answers to what `discover.findings` will ask of it now; what is missing is asked one by one.
+
+    Raises:
+        LinkLost: the link is down.
+    """
+    facts = await host.up()
+    if facts.python is None:
+        return host
+    wanted: dict[str, list[str]] = {}
+    for unit in profile.units if profile else ():
+        wanted.setdefault(unit.manager, []).append(unit.name)
+    try:
+        said = await within(PATIENCE_S, told(host, Program("prefetch", {"wanted": wanted})))
+    except (CommandFailed, DeadlineExceeded, asyncio.TimeoutError):
+        return host
+    return Prefetched(host, dict(_answers(said)))
+
+
+def _answers(said: Iterable[Mapping[str, Any]]) -> Iterable[tuple[tuple[str, ...], Completed]]:
+    for one in said:
+        argv, status, out, err = (one.get(key) for key in ("argv", "status", "out", "err"))
+        if isinstance(argv, list) and isinstance(status, int) and isinstance(out, str) and isinstance(err, str):
+            words = tuple(map(str, argv))
+            with suppress(UnicodeEncodeError):
+                yield words, Completed(words, status, _bytes(out), _bytes(err))
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
