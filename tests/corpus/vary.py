@@ -92,6 +92,42 @@ def cut(text: str) -> str:
     return "\n".join(line[at : at + 120] for line in text.split("\n") for at in range(0, max(len(line), 1), 120))
 
 
+def batch(text: str) -> str:
+    return _each(text, lambda _, line: f"0: {line}")
+
+
+def supervised(text: str) -> str:
+    return _each(text, lambda place, line: f"2026-03-04 05:06:07,{place:03d} INFO  {line}")
+
+
+def cloud(text: str) -> str:
+    said = "INFO 2026-03-04T05:06:07.{:09d}Z [resource.labels.containerName: vllm] {}"
+    return _each(text, lambda place, line: said.format(place, line))
+
+
+def relayed(text: str) -> str:
+    return _each(text, lambda place, line: f"<30>1 2026-03-04T05:06:07.{place:06d}+01:00 gpu04 vllm 8733 - - {line}")
+
+
+def followed(text: str) -> str:
+    return _each(text, lambda _, line: f"vllm-7c9d6 vllm {line}")
+
+
+def indented(text: str) -> str:
+    return _each(text, lambda _, line: f"    {line}")
+
+
+def page(text: str) -> str:
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return text.replace("  ", "\u00a0 ")
+
+
+def exported(text: str) -> str:
+    return _each(text, lambda _, line: json.dumps({"@timestamp": "2026-03-04T05:06:07Z", "message": line}))
+
+
+OF_MANY = (batch, supervised, cloud, relayed, followed, indented, page, exported)
+"""What nobody knows beforehand: that it stands before each of several lines tells it."""
 WRAPPINGS = (
     compose,
     kubernetes,

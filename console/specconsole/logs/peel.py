@@ -39,6 +39,8 @@ class _Owner(NamedTuple):
 
 
 _NOBODY = _Owner()
+_EXPORTED = {"line", "@timestamp", "timestamp", "time"}
+"""Keys of a log store's or collector's export."""
 _TEXTS = ("text", "process", "source")
 _LEVEL = r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL)"
 _PROCESS = r"(?:\((?P<name>[A-Za-z][\w.\-]*) pid=(?P<pid>\d+)\) )?"
@@ -200,7 +202,7 @@ def _logged(text: str) -> list[Peeled] | None:
     level = LEVELS.get(
         str(next((value[key] for key in ("levelname", "level", "severity") if key in value), "")).upper()
     )
-    if message is not None and level is None and "line" in value:  # a log store's export: the line is as it was printed
+    if message is not None and level is None and _EXPORTED & value.keys():  # the line is as it was printed
         return peel(message)
     return None if message is None or level is None else _from_json(value, message, level)
 
