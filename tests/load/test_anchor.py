@@ -33,7 +33,8 @@ CLUE = re.compile(
     r"[Ee]rror|[Ee]xception|[Ff]ail|[Kk]illed|[Tt]imed out|exceed|not found|No space|[Ii]nvalid|nsupported|not supported|"
     r"Xid|left-over|status=2|terminated|[Ii]nsufficient|required|must be|out of memory|No available|mismatch|is lost|"
     r"repeated too|no kernel image|Cannot|cannot|Watchdog|died|exited|Refused|refused|Segfault|Permission|weights missing|"
-    r"atal|Duplicate GPU|code=|Segmentation|core dumped|\[type=|\[Errno|Not Found for|match with|out of resource|should have|divisible"
+    r"atal|Duplicate GPU|code=|Segmentation|core dumped|\[type=|\[Errno|Not Found for|match with|out of resource|should have|divisible|"
+    r"did not match|has no |does not exist|No route|unreachable"
 )
 """The words of a clue as one expression."""
 NAMES = ("dense-baseline", "dense-dies", "dense-ngram", "moe-baseline", "moe-eagle3", "moe-ngram", "moe-sync")

@@ -265,6 +265,9 @@ class LogReader:
             self._silence = at - self._heard
         self._heard = at
 
+    def _counted(self, text: str) -> Bar | None:
+        return bar.parse(text, self._attempts[-1].timeline.facts.version) or bar.parse(text, None, bar.HUB)
+
     def _read(self) -> None:
         entries, self._entries = self._entries, []
         self._records_in(self._refinery.feed(entries))
@@ -272,7 +275,7 @@ class LogReader:
     def _records_in(self, records: Iterable[LogRecord]) -> None:
         for record in records:
             self._records += 1
-            if record.kind is Kind.BAR and (found := bar.parse(record.text, self._attempts[-1].timeline.facts.version)):
+            if record.kind is Kind.BAR and (found := self._counted(record.text)):
                 self._bar, self._bar_rank = found, record.rank
             now = self._attempts[-1]
             if starts_anew(now, record):

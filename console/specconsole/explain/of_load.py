@@ -136,6 +136,8 @@ def _later(phase: Phase | None, told: str) -> bool:
 
 def _count(timeline: LoadTimeline, phase: Phase | None, bar: Bar | None, now: float | None) -> Count | None:
     span = timeline.span
+    if phase is Phase.DOWNLOAD and bar is not None and bar.phase is phase:
+        return Count(bar.done, bar.total, bar.unit, bar.label, bar.elapsed_s, bar.each_s, None, bar.remaining_s)
     if phase is None or span is None or span.phase is not phase:
         return None
     progress = span.progress

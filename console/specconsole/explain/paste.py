@@ -12,7 +12,7 @@ _BEGINS = re.compile(
     r"\s*(?:\S{0,60} {0,4}\| )?(?:\x1b\[[\d;]*m)?(?:"
     r"\([A-Za-z][\w .=-]* pid=\d+|(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL)\b|(?:[A-Z][a-z]{2} )?\d{4}-\d\d-\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:|"
     r"\[|\{|Loading |Capturing |Downloading |Fetching |Reconstructing |DeepGEMM |Wait for |Traceback |File \"|"
-    r"(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Warning)\b|[\w.-]+:\d+:\d+ \[|Process \S+:$|raise |return |self\.)"
+    r"(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Warning)\b|[\w.-]+:\d+:\d+ \[|\w[^|]{3,100}: +\d{1,3}%|Process \S+:$|raise |return |self\.)"
 )
 """What the lines of a log begin with, and continuations of a cut line hardly ever do."""
 _NOTHING = re.compile(rb"[^\w]*|[\w.-]{1,40}@[\w.-]{1,60}:[^|]{0,80}[#$] ?[^|]{0,200}|[#$%] .{0,200}|```\w*")

@@ -50,6 +50,8 @@ FORMS = (
     BarForm("[AutoTuner]", Phase.WARMUP, "kernels"),
 )
 """The first row that fits wins; of two rows with one text, the one whose range holds the version, else the last."""
+HUB = (BarForm("Fetching ", Phase.DOWNLOAD, "files"), BarForm("Downloading shards", Phase.DOWNLOAD, "files"))
+"""Bars of the hub's client, which come before any start and within it: they tell a count, and no phase of a start's own."""
 
 
 @dataclass(frozen=True)
@@ -74,14 +76,14 @@ class Bar:
         return self.done >= self.total
 
 
-def parse(text: str, version: str | None = None) -> Bar | None:
+def parse(text: str, version: str | None = None, forms: tuple[BarForm, ...] = FORMS) -> Bar | None:
     """Read the bar in a log text, or None when it is no bar of a known kind."""
     text = text[:LONGEST]
     found = _COUNT.search(text)
     if not found:
         return None
     head = text[: found.start()].strip()
-    fitting = [form for form in FORMS if head.startswith(form.says)]
+    fitting = [form for form in forms if head.startswith(form.says)]
     if not fitting:
         return None
     same = [form for form in fitting if form.says == fitting[0].says]

@@ -28,7 +28,7 @@ AGAIN_S = 300.0
 SHAPES = 500
 _DIGITS = re.compile(r"\d+")
 EXCEPTION = re.compile(
-    r"(?:\[[\w.]+:\d+\] )?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Expired|Failure|OutOfResources)(?:_\w{1,60})?(?::|$)"
+    r"(?:\[[\w.]+:\d+\] )?(?:[A-Za-z_]\w*\.)*(?:Exception|[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Expired|Failure|OutOfResources))(?:_\w{1,60})?(?::|$)"
 )
 """The last line of a traceback."""
 _MUTE = re.compile(r"(?:\w+\.)*[A-Z]\w*(?:Error|Exception):? ?[\d.,() ]{0,40}")
@@ -45,7 +45,7 @@ WORDS = (
     "status=2", "terminated", "Insufficient", "insufficient", "required", "must be", "out of memory", "No available",
     "mismatch", "is lost", "repeated too", "no kernel image", "Cannot", "cannot", "Watchdog", "died", "exited",
     "Refused", "refused", "Segfault", "Segmentation", "core dumped", "Permission", "weights missing", "atal", "Duplicate GPU",
-    "code=", "[type=", "[Errno", "Not Found for", "match with", "out of resource", "should have", "divisible",
+    "code=", "[type=", "[Errno", "did not match", "has no ", "does not exist", "No route", "unreachable", "Not Found for", "match with", "out of resource", "should have", "divisible",
 )  # fmt: skip
 """A line without any of these is no clue; most of a log is passed by them alone."""
 _SUPPORTING = words_of(pattern for _, pattern in SUPPORT)

@@ -98,7 +98,7 @@ FOREIGN: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Found]], ...] = 
 (autotuner, embedding servers, bare) · Ray · loguru · Rust tracing · logging.basicConfig."""
 
 TRACEBACK = "Traceback (most recent call last):"
-_EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)(?::|$)")
+_EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*(?:Exception|[A-Z]\w*(?:Error|Exception))(?::|$)")
 
 
 def is_exception(text: str) -> bool:
