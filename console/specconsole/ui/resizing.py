@@ -1,10 +1,12 @@
-"""Screens under a terminal that changes its size again and again."""
+"""Screens under a terminal that changes its size again and again, and widgets that hear of each size of their own."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from textual import events
+from textual.geometry import Size
+from textual.widget import Widget
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -23,3 +25,31 @@ class Resized:
         """Let what comes late go by."""
         if event.size != self.app.size:
             event.prevent_default().stop()
+
+
+class Sized(Widget):
+    """A widget that is drawn for its size, and hears of each new one, also where Textual 8.2.8 tells nobody.
+
+    A layout finds what changed size by the map of the layout before. Where a widget out of view was repainted, the next
+    question for a region (a focus asks, and the mouse) makes that map anew, and the layout finds no difference: the pane
+    that Tab gave the whole screen stayed as it was drawn before.
+    """
+
+    _heard = Size(0, 0)
+
+    def resized(self) -> None:
+        """Draw for the new size."""
+        raise NotImplementedError
+
+    def on_resize(self) -> None:
+        """Hear of it from Textual."""
+        self._hear()
+
+    def watch_virtual_size(self) -> None:
+        """Hear of it by what is set with each size."""
+        self.call_later(self._hear)
+
+    def _hear(self) -> None:
+        if self.size != self._heard:
+            self._heard = self.size
+            self.resized()

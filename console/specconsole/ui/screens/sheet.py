@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from textual import events, getters
+from textual import getters
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widget import Widget
 
 from specconsole.ui import keys
+from specconsole.ui.resizing import Sized
 from specconsole.ui.rows.row import Row
 from specconsole.ui.screens.live import LiveScreen
 from specconsole.ui.widgets.footer import Footer
 from specconsole.ui.widgets.rows import Rows
 
 
-class Sheet(VerticalScroll, inherit_bindings=False):
+class Sheet(VerticalScroll, Sized, inherit_bindings=False):
     """The page, longer than the screen; it asks to be drawn as soon as it has a size."""
 
     BINDINGS: ClassVar = keys.bindings(keys.Place.SHEET)
@@ -29,7 +30,7 @@ class Sheet(VerticalScroll, inherit_bindings=False):
         self._height = 0
         self._coming = False
 
-    def on_resize(self, _event: events.Resize) -> None:
+    def resized(self) -> None:
         """Have the page drawn for the new size."""
         self._redraw()
 

@@ -9,6 +9,7 @@ from specconsole.gpu.fault import Fault
 from specconsole.gpu.history import Trend
 from specconsole.gpu.sample import Gpu
 from specconsole.gpu.view import GIB, Memory, gibibytes
+from specconsole.ui.resizing import Sized
 from specconsole.ui.rows.row import Row, Run, apart, bar, faded, fill, fitting, spark, width
 from specconsole.ui.widgets.rows import Rows
 
@@ -202,7 +203,7 @@ def pcie(gpu: Gpu) -> str:
     return f"▼{rx:>4} ▲{tx:>4}"
 
 
-class GpuTile(Rows):
+class GpuTile(Rows, Sized):
     """A tile; `show_card` draws it anew."""
 
     DEFAULT_CSS = "GpuTile { width: 1fr; height: 1fr; }"
@@ -218,7 +219,7 @@ class GpuTile(Rows):
             rows = tile(card, self.size.width, min(self.size.height, 3))
             self.show(faded(row) for row in rows) if stale else self.show(rows)
 
-    def on_resize(self) -> None:
+    def resized(self) -> None:
         """Draw for the new size."""
         if self._card is not None:
             self.show_card(self._card[0], stale=self._card[1])

@@ -9,11 +9,12 @@ from textual import events
 from textual.message import Message
 
 from specconsole.ui import keys
+from specconsole.ui.resizing import Sized
 from specconsole.ui.rows.row import Row
 from specconsole.ui.widgets.rows import Rows
 
 
-class Listing(Rows, can_focus=True, inherit_bindings=False):
+class Listing(Rows, Sized, can_focus=True, inherit_bindings=False):
     """Asks for the rows in view; the cursor is always among them."""
 
     DEFAULT_CSS = "Listing { width: 1fr; height: 1fr; }"
@@ -48,7 +49,7 @@ class Listing(Rows, can_focus=True, inherit_bindings=False):
         places = range(self._first, min(self._first + height, self.count))
         self.show([self._row(place, self.size.width) for place in places])
 
-    def on_resize(self, _event: events.Resize) -> None:
+    def resized(self) -> None:
         """Draw for the new size."""
         self.redraw()
 

@@ -18,6 +18,7 @@ from specconsole.ui.log.layout import widest
 from specconsole.ui.log.line import Look
 from specconsole.ui.log.reading import ASIDE, LogReading
 from specconsole.ui.log.window import Line
+from specconsole.ui.resizing import Sized
 from specconsole.ui.widgets.rows import Inked
 
 REPAINT_S = 0.05
@@ -32,7 +33,7 @@ MOST_COPIED = 100_000
 """Rows; the terminal's clipboard takes less."""
 
 
-class LogView(Inked):
+class LogView(Inked, Sized):
     """Draws what is read of a log; `wake` says that there may be new lines."""
 
     DEFAULT_CSS = "LogView { height: 1fr; width: 1fr; }"
@@ -224,7 +225,7 @@ class LogView(Inked):
         self._strips.clear()
         self.refresh()
 
-    def on_resize(self, _event: events.Resize) -> None:
+    def resized(self) -> None:
         """Keep the end, or the upper edge, in view."""
         self.again()
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import ClassVar
 
-from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.reactive import var
@@ -14,6 +13,7 @@ from textual.widget import Widget
 
 from specconsole.host.base import Link
 from specconsole.ui.freshness import Feed, Freshness, judge, label
+from specconsole.ui.resizing import Sized
 from specconsole.ui.rows.row import Row, apart, cut, width
 from specconsole.ui.widgets.rows import Covered, Rows
 
@@ -28,7 +28,7 @@ def title(name: str, summary: Row, fresh: Freshness, cells: int, *, focused: boo
     return apart(left, right, cells, "─", "rule")
 
 
-class Pane(Vertical, Covered, can_focus=True):
+class Pane(Vertical, Covered, Sized, can_focus=True):
     """One part of the dashboard; subclasses compose a body and draw it from their reactives."""
 
     DEFAULT_CSS = """
@@ -80,7 +80,7 @@ class Pane(Vertical, Covered, can_focus=True):
         """The feed that this pane's data comes from."""
         return feeds.get(self.FEED, Feed())
 
-    def on_resize(self, _event: events.Resize) -> None:
+    def resized(self) -> None:
         """Draw for the new size."""
         self.redraw()
 
