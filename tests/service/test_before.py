@@ -7,7 +7,7 @@ from contextlib import aclosing
 from specconsole.host.base import Host
 from specconsole.host.simulated import make
 from specconsole.host.target import Demo
-from specconsole.service import start
+from specconsole.service import start, start_follow
 from specconsole.service.before import why_failed_before
 from specconsole.service.discover import discover
 from specconsole.service.unit import Unit
@@ -30,7 +30,7 @@ async def test_the_first_that_is_told_of_a_crash_loop_has_the_cause_of_the_attem
     await host.open()
     try:
         unit = await looping(host)
-        async with aclosing(start.follow(host, unit, clock=host.clock)) as standings:
+        async with aclosing(start_follow.follow(host, unit, clock=host.clock)) as standings:
             first = await anext(standings)
     finally:
         await host.close()

@@ -16,7 +16,7 @@ from specconsole.service.doctor import judge
 from specconsole.service.examine import Readings
 from specconsole.service.expected import of_units
 from specconsole.service.plan import lines
-from specconsole.service.start import expected
+from specconsole.service.start_kept import expected
 from specconsole.service.unit import Serving, Unit
 from tests.service.test_doctor import readings as readings
 from tests.service.test_label import unit

@@ -18,9 +18,11 @@ from specconsole.host.simulated.fixture import unit_of
 from specconsole.load.timeline import Stage
 from specconsole.load.verdict import Judgement
 from specconsole.logs.record import Kind, Level, LogRecord
-from specconsole.service import start
+from specconsole.service import start_follow
 from specconsole.service.discover import discover
-from specconsole.service.start import LAST_WORDS_S, Follower, Standing, Teller, fingerprint
+from specconsole.service.start import Follower, Standing
+from specconsole.service.start_follow import LAST_WORDS_S, Teller
+from specconsole.service.start_kept import fingerprint
 from specconsole.service.unit import Role, Speculation, Unit, UnitState
 from tests.fakes import FakeClock
 from tests.load.replay import GIB, Scene, spinning
@@ -229,7 +231,7 @@ def test_what_is_slow_is_told_by_what_is_usual_here() -> None:
 
 
 async def test_the_simulated_start_that_dies_is_diagnosed_while_it_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(start, "LAST_WORDS_S", 0.2)  # of the viewer's clock, not of the demo's
+    monkeypatch.setattr(start_follow, "LAST_WORDS_S", 0.2)  # of the viewer's clock, not of the demo's
     clock = ScaledClock(SystemClock(), 10.0)
     host = SimulatedHost(clock=clock, begin=story.loading("dense-dies"))
     await host.open()
@@ -237,7 +239,7 @@ async def test_the_simulated_start_that_dies_is_diagnosed_while_it_is_followed(m
     try:
         units = await discover(host)
         unit = next(unit for unit in units if unit.name == unit_of("dense-dies"))
-        async with aclosing(start.follow(host, unit, clock=clock)) as standings:
+        async with aclosing(start_follow.follow(host, unit, clock=clock)) as standings:
             async for standing in standings:
                 said.append(standing)
                 if standing.attempt.stage is Stage.FAILED:

@@ -15,7 +15,8 @@ from specconsole.errors import LinkLost
 from specconsole.host.base import Endpoint, Host, HostFacts, Rights
 from specconsole.load.feed import failed
 from specconsole.load.timeline import Stage
-from specconsole.service.start import Follower, remembered, settled
+from specconsole.service.start import Follower, settled
+from specconsole.service.start_kept import remembered
 from specconsole.service.unit import Serving, Unit, UnitState
 
 STATE = UnitState(

@@ -24,7 +24,7 @@ from specconsole.load import feed as load
 from specconsole.load.phase import Phase
 from specconsole.load.verdict import Judgement, Verdict
 from specconsole.remote.swap_record import Story
-from specconsole.service import start, swap
+from specconsole.service import start_follow, swap
 from specconsole.service.start import Standing
 from specconsole.service.swap import SwapView
 from specconsole.verb import experiment, session
@@ -85,7 +85,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
         finally:
             told.set()
 
-    monkeypatch.setattr(start, "follow", follow)
+    monkeypatch.setattr(start_follow, "follow", follow)
     machine.host.script("swap_begin", [begun, line(began="s1")])
     machine.host.script("swap_follow", [b"".join(numbered[:3]), seen, b"".join(numbered[3:]) + line(end="")])
 
@@ -179,7 +179,7 @@ async def test_a_start_that_is_over_is_let_be_and_trouble_is_one_sentence(
             raise NotPermitted("This login may not read the journal.")
         yield Standing(load.begin(NGRAM, "another", BEGAN))
 
-    monkeypatch.setattr(start, "follow", refused)
+    monkeypatch.setattr(start_follow, "follow", refused)
     witness = Witness(machine.host, None, memory, trouble=said.append)
     witness.see([(NGRAM, "another")] * 2)
     await witness.end()
@@ -200,7 +200,7 @@ async def test_a_load_without_an_end_is_left_when_the_verb_ends(
             left.set()
         yield Standing(load.begin(NGRAM, INVOCATION, BEGAN))
 
-    monkeypatch.setattr(start, "follow", endless)
+    monkeypatch.setattr(start_follow, "follow", endless)
     machine.change(NGRAM, ActiveState="active", SubState="running", InvocationID=INVOCATION)
     memory = Memory(tmp_path / "history.db")
     async with Witness(machine.host, None, memory) as witness:

@@ -175,7 +175,9 @@ async def _load(host: Host, unit: Unit, profile: Profile | None, seen: Glance, l
     """Judge a start that goes on; of a server that came up once and does not answer now nothing is said here."""
     from specconsole.history.memory import Memory
     from specconsole.host.base import hostname
-    from specconsole.service.start import expected, follow, host_now
+    from specconsole.service.start import host_now
+    from specconsole.service.start_follow import follow
+    from specconsole.service.start_kept import expected
 
     memory = Memory()
     try:

@@ -92,7 +92,7 @@ async def _run(args: argparse.Namespace) -> int:
 
 async def _watched(args: argparse.Namespace, host: Host, story: Story, memory: Memory) -> LoadTimeline:
     """Find the unit and its key, and follow its start to the end."""
-    from specconsole.service import choose, start
+    from specconsole.service import choose, start_follow
     from specconsole.service.discover import discover
     from specconsole.service.failure import failure
     from specconsole.service.secret import api_key
@@ -110,7 +110,7 @@ async def _watched(args: argparse.Namespace, host: Host, story: Story, memory: M
     if not host.read_only:
         key = await patient(host, clock, lambda: api_key(host, unit, profile, os.environ))
     story.past = await memory.loads(hostname(host), unit.key)
-    standings = start.follow(host, unit, clock=clock, profile=profile, api_key=key, past=story.past)
+    standings = start_follow.follow(host, unit, clock=clock, profile=profile, api_key=key, past=story.past)
     return await _settled(story, unit, standings, memory)
 
 
@@ -126,7 +126,8 @@ async def patient(host: Host, clock: Clock, ask: Callable[[], Awaitable[T]]) -> 
 
 async def _settled(story: Story, unit: Unit, standings: AsyncGenerator[Standing, None], memory: Memory) -> LoadTimeline:
     """Tell and remember each change, until nothing more can come."""
-    from specconsole.service.start import remembered, settled
+    from specconsole.service.start import settled
+    from specconsole.service.start_kept import remembered
 
     async with aclosing(standings) as changes:
         async for standing in changes:
@@ -229,7 +230,8 @@ class Story:
         return at is not None and host_now(self.host, self.clock) - at > PAST_S * self.clock.speed
 
     def _expected(self, attempt: LoadTimeline, *, past: bool = False) -> Estimate:
-        from specconsole.service.start import expected, host_now
+        from specconsole.service.start import host_now
+        from specconsole.service.start_kept import expected
 
         if past and self._is_past(attempt):
             return PAST

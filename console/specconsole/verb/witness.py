@@ -89,7 +89,7 @@ class Witness:
                 self.see(view.story.started)
 
     async def _follow(self, key: str, invocation: str) -> None:
-        from specconsole.service import choose, start
+        from specconsole.service import choose, start, start_follow, start_kept
         from specconsole.service.discover import discover
         from specconsole.service.secret import api_key
 
@@ -103,13 +103,13 @@ class Witness:
             secret = await patient(host, clock, lambda: api_key(host, unit, self._profile, os.environ))
         story = Story(host, as_json=False, unit=unit, clock=clock, say=self._tell)
         story.past = await self._memory.loads(hostname(host), unit.key)
-        standings = start.follow(host, unit, clock=clock, profile=self._profile, api_key=secret, past=story.past)
+        standings = start_follow.follow(host, unit, clock=clock, profile=self._profile, api_key=secret, past=story.past)
         async with aclosing(standings) as changes:
             async for standing in changes:
                 attempt = standing.attempt
                 if attempt.invocation != invocation:
                     return
-                if story.tell(standing) and (entry := start.remembered(host, unit, attempt)):
+                if story.tell(standing) and (entry := start_kept.remembered(host, unit, attempt)):
                     await self._memory.put_load(entry)
                 if start.settled(attempt):
                     return

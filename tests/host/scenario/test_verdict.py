@@ -8,7 +8,7 @@ import pytest
 
 from specconsole.load.verdict import Judgement
 from specconsole.logs import journal
-from specconsole.service import choose, start
+from specconsole.service import choose, start_follow
 from specconsole.service.discover import discover
 from specconsole.service.start import Standing
 from tests.fakes import FakeClock
@@ -33,7 +33,7 @@ def judged(asked: str, minutes: float) -> list[tuple[float, Standing]]:
         await host.open()
         try:
             unit = choose.running(await discover(host))
-            async with aclosing(start.follow(host, unit, clock=host.clock)) as standings:
+            async with aclosing(start_follow.follow(host, unit, clock=host.clock)) as standings:
                 async for standing in standings:
                     began = standing.attempt.started
                     assert began is not None

@@ -338,7 +338,7 @@ class HostFeeds:
 
     async def remember(self, unit: Unit, attempt: LoadTimeline) -> None:
         """Keep what is known of a start in the history."""
-        from specconsole.service.start import remembered
+        from specconsole.service.start_kept import remembered
 
         if self.memory and (entry := remembered(self._host, unit, attempt)):
             await self.memory.put_load(entry)

@@ -45,7 +45,7 @@ class Announcer:
     ) -> None:
         """Tell of an end: the terminal by `write`, which takes escape sequences, then the hooks; `complain` of those."""
         from specconsole.load.announce import ended
-        from specconsole.service.start import LAST_WORDS_S
+        from specconsole.service.start_follow import LAST_WORDS_S
 
         if attempt.stage is Stage.FAILED:
             await self.clock.sleep(LAST_WORDS_S * self.clock.speed)  # the lines that say why come after the end
