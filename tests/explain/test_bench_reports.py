@@ -146,3 +146,46 @@ def test_figures_that_cannot_stand_together_are_no_report_without_contradictions
         found = told(json.dumps({"completed": 10, "mean_ttft_ms": 100.0, **values}))
         assert "without contradictions" not in found["headline"]
         assert "tpot" not in found["benches"][0]["usable"]
+
+
+def test_a_report_is_read_behind_what_a_collector_puts_before_it() -> None:
+    for prefix in ("bench-1  | ", "      ", "2026-03-04T05:06:07.123456789Z "):
+        found = told("".join(prefix + line + "\n" for line in (bench() + SPEC).splitlines()))
+        report = found["benches"][0]["report"]["values"]
+        assert (report["mean_tpot_ms"], report["drafts"]) == (15.2, 20000), prefix
+
+
+def test_two_reports_in_one_file_are_two() -> None:
+    found = told("as it was\n" + bench() + "\nwith a drafter\n" + bench(tpot=9.5) + SPEC)
+    assert [one["report"]["values"]["mean_tpot_ms"] for one in found["benches"]] == [15.2, 9.5]
+    assert (found["comparison"]["word"], round(found["comparison"]["rows"][0]["speedup"], 2)) == ("faster", 1.6)
+
+
+COUNTS = "{title}\ntotal_num_output_tokens: 17000\nnum_drafts: {drafts}\nnum_draft_tokens: {drafted}\nnum_accepted_tokens: {accepted}\n"
+
+
+def test_counts_before_and_after_tell_a_regression() -> None:
+    before = COUNTS.format(title="last week", drafts=4800, drafted=14400, accepted=9600)
+    after = COUNTS.format(title="after the upgrade", drafts=6300, drafted=18900, accepted=6900)
+    found = told(f"{before}acceptance at token 0: 0.8\nmean acceptance length: 3.0\n\n{after}")["comparison"]
+    assert (found["word"], found["baseline"]) == ("regression", None)
+    alike = told(f"{before}mean acceptance length: 3.0\n\n{before.replace('last week', 'today')}")
+    assert alike["comparison"]["word"] == "unknown"
+
+
+@pytest.mark.parametrize("title", ["", "H100, one request\n\n"])
+def test_a_table_with_words_for_a_header(title: str) -> None:
+    rows = "| Method | Batch Size | Num Spec Tokens | Mean Acceptance Length | Throughput (toks/sec) |\n|---|---|---|---|---|\n| vanilla | 1 | 0 | 1.00 | 80.0 |\n| eagle | 1 | 2 | 1.90 | **120.0** |\n"
+    found = told(title + rows)["comparison"]
+    assert (found["word"], found["best"]["k"], found["rows"][0]["speedup"]) == ("faster", 2, 1.5)
+
+
+def test_with_and_without_in_tokens_a_second() -> None:
+    found = told("with eagle: 30 tps\nwithout eagle: 40 tps\n")["comparison"]
+    assert (found["word"], found["baseline"]["name"]) == ("slower", "without eagle")
+
+
+def test_no_k_is_recommended_where_none_is_told() -> None:
+    found = told("baseline: 100 tok/s\nwith the small drafter: 150 tok/s\nwith the large speculator: 180 tok/s\n")
+    assert "within 3 %" not in found["headline"]
+    assert "80 % faster" in found["headline"]

@@ -171,7 +171,7 @@ def read(text: str) -> ClientReport | None:
     values: dict[str, float] = {}
     places: dict[int, float] = {}
     for line in text.splitlines():
-        if found := _POSITION.match(line):
+        if found := _POSITION.match(f" {line}"):
             places[int(found["place"])] = float(found["value"])
         elif (found := _LINE.match(line.strip())) and (known := words.get(found["name"].strip().lower())):
             ours, take = known

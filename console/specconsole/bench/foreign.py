@@ -22,7 +22,7 @@ HEAD = 65536
 RUN = (r"\A\s*\{", r'"schema": ?\d', r'"spec": ?\{', r'"results": ?\[')
 VLLM_JSON = (r"\A\s*[\[{]", r'"(?:output_throughput|mean_ttft_ms|median_tpot_ms)": ?[\d.]')
 VLLM_TEXT = (
-    r"^=+ Serving Benchmark Result =+|^(?:Successful requests|Output token throughput \(tok/s\)|Mean TPOT \(ms\)): +[\d.]+",
+    r"^(?:[^\n=]{0,60}\| {0,3}|[ \t]{0,40}|\d{4}-\d\d-\d\dT\S{8,30} )=+ Serving Benchmark Result =+|^(?:Successful requests|Output token throughput \(tok/s\)|Mean TPOT \(ms\)): +[\d.]+",
 )
 AIPERF_JSON = (r"\A\s*\{", r'"request_latency": ?\{\s*"unit"')
 AIPERF_LINES = (r'\A\s*\{"metadata": ?\{', r'"metrics": ?\{', r'"(?:x_request_id|session_num|benchmark_phase)": ?')

@@ -205,6 +205,8 @@ def _row(arm: Arm, baseline: Arm | None) -> Compared:
 
 
 def _recommended(baseline: Arm, known: Sequence[Compared]) -> Arm | None:
+    if any(row.arm.k is None for row in known):  # which of them drafts how much is not told
+        return None
     arms = {0: baseline, **{row.arm.k: row.arm for row in known if row.arm.k is not None}}
     times = {k: arm.seconds for k, arm in arms.items()}
     chosen = smallest_near_best({k: value for k, value in times.items() if value is not None and k is not None})

@@ -134,6 +134,8 @@ def _without_load(report: Report) -> str:
     if report.units:
         unit = report.units[0]
         why = f": {unit.why_not}" if unit.why_not else ""
+        if not unit.active and unit.why_not:
+            return f"{unit.name or 'The unit'}: {unit.why_not}."
         return f"{unit.name or 'The unit'} is {unit.active or 'in an unknown state'} ({unit.sub}), {unit.load}{why}."
     if report.streams:
         stream = report.streams[0]

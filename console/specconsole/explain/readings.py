@@ -23,6 +23,7 @@ from specconsole.explain.unit import Calls, UnitSeen
 from specconsole.gpu import printed, sample
 from specconsole.gpu.printed import Printed
 from specconsole.gpu.sample import Fleet
+from specconsole.logs.wrapping import unwrap
 from specconsole.remote import outside
 
 
@@ -123,12 +124,18 @@ def _stream(readings: Readings, text: str) -> str | None:
     return None
 
 
+_REPORT = re.compile(r"^[ \t]*=+ Serving Benchmark Result =+", re.MULTILINE)
+
+
 def _bench(readings: Readings, text: str) -> str | None:
-    found = client_report.read(text)
-    if found is None:
-        return "it holds no figure"
-    readings.benches.append(found)
-    return None
+    """One report, or several below one another: each is told for itself."""
+    if text.lstrip()[:1] not in ("{", "["):
+        text = "\n".join(unwrap(line).text for line in text.splitlines())
+    begins = [found.start() for found in _REPORT.finditer(text)][1:]
+    parts = [text[begin:end] for begin, end in zip([0, *begins], [*begins, None], strict=True)]
+    found = [report for part in parts if (report := client_report.read(part)) is not None]
+    readings.benches += found
+    return None if found else "it holds no figure"
 
 
 def _run(readings: Readings, text: str) -> str | None:

@@ -75,13 +75,13 @@ FORMS: tuple[tuple[Kind, Callable[[str], bool]], ...] = (
     (Kind.TOOLKIT, _form(r"Cuda compilation tools, release \d+\.\d+")),
     (Kind.MOMENT, _alone(r"(?:\d{4}-)?\d\d-\d\d[ T]\d\d:\d\d:\d\d\S*|" + STAMP)),
     (Kind.USAGE, _alone(r"#.*|[\d.]+[KMGTPB]?(?:\t\S| +[./~]).*|" + STAMP)),
-    (Kind.SWEEP, _form(r"\A\s*\|? ?(?=[^\n]*(?:tok|tps|tpot|throughput|speed))(?=[^\n]*[,;|\t])(?=[^\n]*\b(?:k|num_speculative_tokens|num_spec_tokens|spec_tokens|draft_tokens|depth|concurrency|batch\w*|streams|config\w*|method|variant)\b)[^\n:]*\n")),
+    (Kind.SWEEP, _form(r"(?i)\A(?:(?:[^|,;\t\n]*\n){0,4}\s*\|? ?|(?:[^|\n]*\n){0,4}\s*\| ?)(?=[^\n]*(?:tok|tps|tpot|throughput|speed))(?=[^\n]*[,;|\t])(?=[^\n]*\b(?:k|num_speculative_tokens|num_spec_tokens|spec_tokens|draft_tokens|depth|concurrency|batch\w*|streams|config\w*|method|variant)\b)[^\n:]*\n")),
     (Kind.LOG, _form(
         r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d|\d{1,3}%(?: Completed)? ?\||NCCL (?:INFO|WARN)|Traceback \(most recent call last\)"
         r"|(?:^|[ \x22])(?:[a-z_][\w]*\.)*[A-Z]\w*(?:Error|Exception|Interrupt): |(?:INFO|WARNING|ERROR): {4,}\S|__REALTIME_TIMESTAMP|ray workers to be active"
         r"|systemd(?:-journald?)?\[\d+\]: |(?:SpecDecoding|Speculative) metrics: |NVRM: |\[[DIWEF]\d{4} \d\d:\d\d:\d\d\.\d|error: (?:unrecognized arguments|argument |invalid |the following arguments)|Killed process \d+|\[Errno -?\d+\] |: command not found$|\(core dumped\)|Reason: +OOMKilled|not seeing messages from other users|^-- (?:No entries|Logs begin|Journal begins)|Journal file .{1,200} is truncated|^\[ *\d+\.\d{6}\] "
     )),
-    (Kind.NOTES, _form(r"(?:speedup|speed-up|baseline|vanilla|no[ _-]spec|speculative|draft|n-?gram|eagle|\bmtp\b|k=\d|spec\b)(?is:.*)(?:tok(?:en)?s?/s|ms ?(?:/|per) ?(?:output )?tok|decode time|acceptance|accpt len|\b\d+(?:\.\d+)? s$)")),
+    (Kind.NOTES, _form(r"(?:speedup|speed-up|baseline|vanilla|no[ _-]spec|speculative|draft|n-?gram|eagle|\bmtp\b|k=\d|spec\b|acceptance len)(?is:.*)(?:tok(?:en)?s?/s|\btps\b|ms ?(?:/|per) ?(?:output )?tok|decode time|acceptance|accpt len|\b\d+(?:\.\d+)? s$)")),
 )  # fmt: skip
 """Tried in this order; the first that fits decides."""
 

@@ -11,6 +11,7 @@ from specconsole.bench.sweep import Arm
 from specconsole.text import one_line
 
 _MOST = 500
+_MARKS = ",;\t|"
 _COLUMNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("k", re.compile(r"k|depth|(?:num_?)?(?:spec(?:ulative)?|draft)_?tokens?")),
     ("load", re.compile(r"(?:max_?)?concurrency|batch(?:_?size)?|streams|clients|num_?(?:requests|seqs)")),
@@ -20,12 +21,12 @@ _COLUMNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("rate", re.compile(r"(?:avg_?|mean_?)?(?:draft_?)?accept\w*(?:_?(?:pct|percent|rate))?")),
     ("tpot_s", re.compile(r"(?:mean_?|median_?)?tpot\w*|ms_per_tok\w*")),
     ("tok_s", re.compile(r"\w*(?:tok\w*_?(?:per_?)?_?s(?:ec)?|tps|throughput)\w*")),
-    ("wall_s", re.compile(r"(?:wall|total)_?(?:time)?(?:_?s)?|seconds")),
+    ("wall_s", re.compile(r"(?:wall|total)_?(?:time)?(?:_?s(?:ec\w*)?)?|seconds")),
     ("tokens", re.compile(r"(?:output|generated)_?tokens")),
     ("name", re.compile(r"config\w*|name|method|variant|run|unit")),
 )
 _BASE = re.compile(
-    r"\b(?:base(?:line)?|vanilla|no[ _-]?spec\w*|without spec\w*|non-spec\w*|plain|autoregressive)\b|\bAR\b",
+    r"\b(?:base(?:line)?|vanilla|without|w/o|no[ _-]?spec\w*|without spec\w*|non-spec\w*|plain|autoregressive)\b|\bAR\b",
     re.IGNORECASE,
 )
 _SPEC = re.compile(
@@ -35,11 +36,14 @@ _SPEC = re.compile(
 
 def table(text: str) -> tuple[Arm, ...]:
     """Read a table whose header names its columns."""
-    first = text.lstrip().partition("\n")[0]
-    mark = max(",;\t|", key=first.count)
-    rows = [
-        [cell.strip(' "') for cell in line.strip("| ").split(mark)] for line in text.split("\n")[:_MOST] if line.strip()
-    ]
+    lines = [line for line in text.split("\n")[:_MOST] if line.strip()]
+    barred = any(line.lstrip().startswith("|") for line in lines)
+    while lines and not (lines[0].lstrip()[:1] == "|" if barred else any(mark in lines[0] for mark in _MARKS)):
+        del lines[0]  # a title
+    if not lines:
+        return ()
+    mark = max(_MARKS, key=lines[0].count)
+    rows = [[cell.strip(' "*') for cell in line.strip("| ").split(mark)] for line in lines]
     if not rows:
         return ()
     header = [_column(cell) for cell in rows[0]]
@@ -106,21 +110,21 @@ def _arm(values: Mapping[str, float | str]) -> Arm:
 _VALUE = r"(-?\d[\d,]*(?:\.\d+)?)"
 _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("tok_s", re.compile(rf"(?:output|decode speed|generation|throughput)[^:\n]{{0,30}}:\s*{_VALUE} ?tok\w*/s", re.IGNORECASE)),
-    ("tok_s", re.compile(rf"{_VALUE} ?tok(?:en)?s?/s(?:ec)?\b", re.IGNORECASE)),
+    ("tok_s", re.compile(rf"{_VALUE} ?(?:tok(?:en)?s?/s(?:ec)?|tps|t/s)\b", re.IGNORECASE)),
     ("tpot_s", re.compile(rf"{_VALUE} ?ms ?(?:/|per) ?(?:output )?tok", re.IGNORECASE)),
     ("tpot_s", re.compile(rf"tpot(?: \([^)\n]{{0,30}}\))?\s*[:=]?\s*{_VALUE} ?ms", re.IGNORECASE)),
     ("length", re.compile(rf"(?:acc?e?pt\w*|acceptance) len(?:gth)?\s*[:=]?\s*{_VALUE}", re.IGNORECASE)),
     ("drafts", re.compile(rf"(?:draft proposals|number of drafts|num_drafts)\s*[:=]\s*{_VALUE}", re.IGNORECASE)),
-    ("drafted", re.compile(rf"(?:draft tokens(?: generated)?|drafted(?: tokens)?)\s*[:=]\s*{_VALUE}", re.IGNORECASE)),
-    ("accepted", re.compile(rf"accepted(?: tokens)?\s*[:=]\s*{_VALUE}", re.IGNORECASE)),
+    ("drafted", re.compile(rf"(?:draft[ _]tokens(?: generated)?|drafted(?:[ _]tokens)?)\s*[:=]\s*{_VALUE}", re.IGNORECASE)),
+    ("accepted", re.compile(rf"accepted(?:[ _]tokens)?\s*[:=]\s*{_VALUE}", re.IGNORECASE)),
     ("decode_s", re.compile(rf"decode time\s*[:=]\s*{_VALUE} ?s", re.IGNORECASE)),
-    ("tokens", re.compile(rf"(?:output|generated) tokens?\s*[:=]\s*{_VALUE}", re.IGNORECASE)),
+    ("tokens", re.compile(rf"(?:output|generated)[ _]tokens?\s*[:=]\s*{_VALUE}", re.IGNORECASE)),
     ("tokens", re.compile(rf"{_VALUE} (?:output|generated) tokens?\b", re.IGNORECASE)),
     ("rate", re.compile(rf"acceptance rate\s*[:=]\s*{_VALUE} ?%", re.IGNORECASE)),
     ("wall_s", re.compile(rf":\s*{_VALUE} ?s(?:ec\w*)?\s*$", re.IGNORECASE)),
 )  # fmt: skip
 _POSITION = re.compile(
-    rf"(?:acceptance rate at (?:token|position)|position) (\d{{1,3}})\s*[:=]\s*{_VALUE}", re.IGNORECASE
+    rf"(?:acceptance(?: rate)? at (?:token|position)|position) (\d{{1,3}})\s*[:=]\s*{_VALUE}", re.IGNORECASE
 )
 _TITLE = re.compile(r"[^:\d]*\w[^:]{0,60}:?\s*")
 
@@ -175,7 +179,7 @@ def _named(line: str) -> str | None:
 
 
 def _noted(name: str, line: str, values: Mapping[str, float]) -> Arm:
-    k = re.search(r"\b(?:k|num_(?:spec|speculative|draft)_tokens|spec_tokens|draft_tokens) ?[=:] ?(\d{1,3})\b", line)
+    k = re.search(r"\b(?:[kK]|num_(?:spec|speculative|draft)_tokens|spec_tokens|draft_tokens) ?[=:] ?(\d{1,3})\b", line)
     base = bool(_BASE.search(name))
     return Arm(one_line(name, 80), int(k[1]) if k else 0 if base else None, baseline=base, **_whole(values))  # type: ignore[arg-type]
 
@@ -188,11 +192,15 @@ def _whole(values: Mapping[str, float]) -> dict[str, float | int]:
     }
 
 
+def _drafts(arm: Arm) -> bool:
+    return bool(_SPEC.search(arm.name)) or arm.drafts is not None or arm.length is not None
+
+
 def _shared(arms: list[Arm], shared: Mapping[str, float], places: Mapping[int, float]) -> Iterator[Arm]:
     """Figures that stand by themselves are those of the one arm that drafts; the arm named first is else the baseline."""
     drafting = [arm for arm in arms if not arm.baseline]
     if arms and not any(arm.baseline for arm in arms):
-        first = next((arm for arm in arms if not _SPEC.search(arm.name)), None)
+        first = next((arm for arm in arms if not _drafts(arm)), None)
         arms = [replace(arm, baseline=True, k=0) if arm is first else arm for arm in arms]
         drafting = [arm for arm in arms if not arm.baseline]
     for arm in arms:

@@ -162,7 +162,8 @@ def messages(text: str) -> Printed:
         for number, line in enumerate(text.splitlines(), 1)
         if (found := _LOST.search(line))
     )
-    failure = next((name for name, pattern in _FAILURES if pattern.search(text)), "gpu_lost" if lost else "")
+    # Where it names a lost card, "No devices were found" only follows from that.
+    failure = "gpu_lost" if lost else next((name for name, pattern in _FAILURES if pattern.search(text)), "")
     library = re.search(r"NVML library version: (\d[\d.]*)", text)
     return Printed(lost=lost, failure=failure, library=library[1].rstrip(".") if library else None)
 
