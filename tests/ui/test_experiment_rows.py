@@ -51,6 +51,20 @@ def test_each_cell_has_its_line_below_its_step(cells: int) -> None:
     assert any("1 at once" in row and "cut off" in row for row in cut), "nobody goes on with it"
 
 
+def test_requests_that_failed_in_a_measured_cell_are_told() -> None:
+    said = "2 of 15 requests failed: HTTP 500: [/b] boom"
+    events = (*IN_CELLS[:5], {**IN_CELLS[5], "why": said}, *IN_CELLS[6:])
+    page = [" ".join(plain(row).split()) for row in page_rows(of_cells(events, 99.0), None, AT, str, 120)]
+    assert any(row.startswith("▲ 1 baseline done, 2 of 3") for row in page)
+    assert any(row.startswith("▲ 1 at once done in part") for row in page)
+    assert any(row.startswith("✔ 8 at once done ") for row in page)
+    assert f"▲ step 1, baseline, 1 at once: {said}" in page
+    alone = tuple({**one, "why": said} if one["event"] == "cell" and one["state"] == "done" else one for one in FAILED)
+    shown = text(at(112.0, alone))
+    assert "▲ 2  ngram     done in part" in shown
+    assert f"▲ step 2, ngram: {said}" in shown
+
+
 def test_what_is_not_known_is_a_dash() -> None:
     said = text(LOADING, cells=200)
     ngram = next(line for line in said.splitlines() if "ngram     swap and load" in line)

@@ -22,7 +22,7 @@ from specconsole.host.base import Host, hostname
 from specconsole.host.said import readable
 from specconsole.logs.source import Source
 from specconsole.remote import outside
-from specconsole.remote.experiment_folder import settled
+from specconsole.remote.experiment_folder import again
 from specconsole.service.start import source_of
 
 FORMAT = 2
@@ -68,6 +68,11 @@ class StepResult:
     cells: tuple[CellResult, ...] = ()
 
     @property
+    def in_part(self) -> tuple[CellResult, ...]:
+        """The cells of it that were measured although some of their requests failed."""
+        return tuple(cell for cell in self.cells if cell.state == "done" and cell.why)
+
+    @property
     def runs(self) -> tuple[BenchRun, ...]:
         """The runs of it that were measured to their end."""
         return tuple(cell.run for cell in self.cells if cell.run is not None and cell.state == "done")
@@ -107,7 +112,7 @@ class Experiment:
     def whole(self) -> bool:
         """It came to its end, and nothing of it is to be tried again."""
         finished = self.end is not None and self.end.get("outcome") == "finished"
-        return finished and len(settled([dict(one) for one in self.events])) >= len(self.steps)
+        return finished and not again([dict(one) for one in self.events])
 
     def to_json(self) -> dict[str, Any]:
         """As JSON has it, every stamp kept."""

@@ -50,6 +50,8 @@ def answer(found: Experiment) -> tuple[str, ...]:
         said.append("It has not come to its end.")
     elif found.end.get("outcome") != "finished":
         said.append(f"It ended as {found.end.get('outcome')}: {one_line(str(found.end.get('why')))}.")
+    elif not found.whole:
+        said.append("Cells without an answer can be measured again: `specconsole experiment run PLAN HOST --resume`.")
     return tuple(said)
 
 
@@ -104,10 +106,9 @@ def _in_part(found: Experiment) -> Iterator[str]:
     """Which cells were measured although some of their requests failed."""
     names = asked.names(found.plan.get("about") or {})
     for step in found.steps:
-        for one in step.cells:
-            if one.state == "done" and one.why:
-                where = f", {names[one.number]}" if names[one.number] else ""
-                yield f"{step.arm} (step {step.number + 1}){where}: {one_line(one.why)}"
+        for one in step.in_part:
+            where = f", {names[one.number]}" if names[one.number] else ""
+            yield f"{step.arm} (step {step.number + 1}){where}: {one_line(one.why)}"
 
 
 def _arm(one: Comparison) -> str:

@@ -320,8 +320,8 @@ PANES: Mapping[str, tuple[Entry, ...]] = {
     ),
     "experiment": (
         (
-            "▶ ✔ ✖ ○",
-            "the step that it is at; measured; passed over, with the reason below; to come",
+            "▶ ✔ ▲ ✖ ○",
+            "the step that it is at; measured; measured, but some requests failed; passed over, with the reason below; to come",
             "the host's record",
         ),
         ("swap+load", "from the order to swap until the unit was proven to serve", "the host's record"),

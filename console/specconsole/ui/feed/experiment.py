@@ -70,7 +70,7 @@ class Experiments(Protocol):
         ...
 
     async def report(self, ident: str, forget: bool) -> Reported:
-        """Fetch it, remember its runs, write its report; `forget`: the host need not keep one that finished."""
+        """Fetch it, remember its runs, write its report; `forget`: the host need not keep one that is whole."""
         ...
 
 
@@ -146,7 +146,7 @@ class HostExperiments:
         return await lying(self._host)
 
     async def report(self, ident: str, forget: bool) -> Reported:
-        """Fetch it, remember its runs, write its report; `forget`: the host need not keep one that finished."""
+        """Fetch it, remember its runs, write its report; `forget`: the host need not keep one that is whole."""
         from specconsole.experiment import carry, fetch, kept, report
 
         found = await fetch.fetch(self._host, ident, self._memory)
@@ -162,8 +162,7 @@ class HostExperiments:
         if self._memory:
             await kept.remember(self._host, found, self._memory)
             runs = await kept.numbers(self._host, found, self._memory)
-        finished = found.end is not None and found.end.get("outcome") == "finished"
-        if forget and finished and not trouble:
+        if forget and found.whole and not trouble:
             await carry.forget(self._host, ident)
         path = "" if trouble or folder is None else str(folder / report.REPORT)
         return Reported(ident, answer, comparisons, path, trouble, runs)

@@ -100,7 +100,7 @@ def page_rows(standing: Standing | None, reported: Reported | None, at: float, s
     rows = [*_answer(standing, reported, cells), *_steps(standing, cells)]
     if standing.view.end is None and not standing.interrupted:
         rows += [(), *_now(standing, at, stamp, cells)]
-    rows += _failures(standing, cells)
+    rows += [*_failures(standing, cells), *_in_part(standing, cells)]
     rows += [(), *_afterwards(standing, cells)]
     if reported is not None:
         for one in reported.comparisons:
@@ -140,6 +140,11 @@ class _Line:
     figures: Figures | None = None
     """Of a step that has one cell, and of a cell."""
 
+    @property
+    def in_part(self) -> bool:
+        """Some requests of it failed."""
+        return self.cell in self.step.in_part if self.cell else bool(self.step.in_part)
+
 
 @dataclass(frozen=True)
 class _Column:
@@ -176,7 +181,8 @@ def _state(standing: Standing, line: _Line) -> str:
     if line.cell is not None:
         going = step is standing.current and step.state == "soaked" and not standing.interrupted
         counted = f" {figures.done}/{figures.total}" if figures is not None else ""
-        words = {"begin": f"run{counted}" if going else "cut off", "done": "done", "failed": "passed over"}
+        done = "done in part" if line.in_part else "done"
+        words = {"begin": f"run{counted}" if going else "cut off", "done": done, "failed": "passed over"}
         return words.get(line.cell.state, text.one_line(line.cell.state, 20))
     word = _WORDS.get(step.state, text.one_line(step.state, 20))
     if step is standing.current and standing.interrupted:
@@ -184,6 +190,8 @@ def _state(standing: Standing, line: _Line) -> str:
     if len(step.cells) > 1 and step.state != "not begun":
         ended = sum(cell.state == "done" for cell in step.cells)
         return f"{word}, {ended} of {len(step.cells)}" if step.state != "begin" or ended else word
+    if step.state == "done" and line.in_part:
+        return f"{word} in part"
     if step.state == "soaked" and figures is not None:
         return f"{word} {figures.done}/{figures.total}"
     return word
@@ -243,6 +251,8 @@ def _steps(standing: Standing, cells: int) -> Iterator[Row]:
         words = _line([cell[row] for cell in shown], widths)
         state = line.cell.state if line.cell else line.step.state
         mark, ink = _MARKS.get(state, ("▶", "busy") if line.step is standing.current else ("–", "warn"))
+        if state == "done" and line.in_part:
+            mark, ink = "▲", "warn"
         here = "strong" if line.step is standing.current else "muted" if state == "not begun" else "text"
         place = "" if line.cell else f"{line.step.number + 1}"
         yield cut(((f" {mark} ", ink), (f"{place:>{number}}  {words}", here)), cells)
@@ -300,6 +310,16 @@ def _failures(standing: Standing, cells: int) -> Iterator[Row]:
             yield from said_rows("✖ ", "bad", said, cells)
     for why in refused.values():
         yield from said_rows("– ", "warn", str(why), cells)
+
+
+def _in_part(standing: Standing, cells: int) -> Iterator[Row]:
+    parts = [(step, cell) for step in standing.steps for cell in step.in_part]
+    if parts:
+        yield ()
+        yield from head_rows("answered in part", cells)
+    for step, cell in parts:
+        name = f", {standing.names[cell.number]}" if len(step.cells) > 1 else ""
+        yield from said_rows("▲ ", "warn", f"step {step.number + 1}, {step.arm}{name}: {cell.why}", cells)
 
 
 def _afterwards(standing: Standing, cells: int) -> Iterator[Row]:
