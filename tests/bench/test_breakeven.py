@@ -8,15 +8,18 @@ from hypothesis import strategies as st
 
 from specconsole.bench.acceptance import Counters, acceptance
 from specconsole.bench.breakeven import (
+    Enough,
     Measured,
     Range,
     chance,
     drafter,
+    enough,
     expected,
     experts,
     predict,
     smallest_near_best,
 )
+from specconsole.bench.sentence import too_long
 from specconsole.bench.stats import ratio
 from specconsole.bench.stepcost import StepCosts, step_costs
 from tests.bench import h200
@@ -248,3 +251,58 @@ def test_the_smallest_k_near_the_best() -> None:
     assert smallest_near_best({1: 10.0, 2: 8.2, 3: 8.0, 5: 8.1}) == 2
     assert smallest_near_best({1: 10.0, 2: 8.25, 3: 8.0}) == 3
     assert smallest_near_best({}) is None
+
+
+STEEP, FLAT = (0.4, 0.12, 0.05, 0.02, 0.01), (0.79, 0.59, 0.46, 0.35, 0.27)
+
+
+def drafting(*places: float, cost: float = 1.9, **more: float) -> Measured:
+    return Measured(cost, 1 + sum(places), len(places), per_position=places, **more)  # type: ignore[arg-type]
+
+
+def test_how_short_a_draft_would_do() -> None:
+    # All extra cost fixed: tau is 1.40, 1.52, 1.57, 1.59, 1.60; 1.57 is the first within 3 % of the last.
+    # All of it growing: R is 1.18, 1.36, 1.54 …, so that the first is best already.
+    assert enough(drafting(*STEEP)) == Enough(growing=1, fixed=3)
+    assert enough(drafting(*FLAT, cost=2.48)) == Enough(growing=2, fixed=5)
+    assert enough(drafting(*STEEP, cost=1.0)) == Enough(growing=3, fixed=3), "where nothing costs, both are one"
+    assert enough(drafting(*STEEP, coverage=0.1)) == Enough(growing=1, fixed=1), "seldom drafted, it brings less"
+    assert enough(Measured(1.9, 1.6, 5)) is None, "without the positions nothing is known"
+    assert enough(Measured(1.9, 1.6, 3, per_position=STEEP)) is None
+    assert enough(Measured(1.9, 1.6)) is None
+
+
+def test_few_drafts_call_no_k_too_large() -> None:
+    assert enough(drafting(*STEEP, drafts=100_000)) == Enough(growing=1, fixed=3)
+    few = enough(drafting(*STEEP, drafts=20))
+    assert few is not None
+    assert few.fixed == 5
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(1.0, 6.0), st.floats(0.05, 1), st.floats(1, 3))
+def test_a_draft_that_is_long_enough_is_within_three_percent(
+    chances: list[float], cost: float, coverage: float, plain: float
+) -> None:
+    places = tuple(sorted(chances, reverse=True))
+    measured = drafting(*places, cost=cost, coverage=coverage, undrafted_cost=plain)
+    found = enough(measured)
+    assert found is not None
+    assert found.growing >= 1
+    assert found.fixed <= len(places)
+    taus = [1 + coverage * sum(places[: k + 1]) for k in range(len(places))]
+    assert taus[found.fixed - 1] * 1.03 >= taus[-1] * 0.999
+
+
+def test_a_k_that_is_too_large_is_said_as_a_prediction() -> None:
+    assert too_long(drafting(*STEEP)) == (
+        "Prediction: k = 5 is too large. Whatever a drafted token costs, what is drafted beyond k = 3 gains less than 3 %"
+        " (positions 4 to 5 were accepted in 2, 1 % of the drafts); if that cost grows with k, beyond k = 1."
+    )
+    assert too_long(drafting(0.5, 0.01)).endswith("gains less than 3 % (position 2 was accepted in 1 % of the drafts).")
+    assert too_long(drafting(*FLAT, cost=2.48)) == (
+        "Prediction: k = 5 may be too large. If a step's extra cost grows with k, what is drafted beyond k = 2 gains less than"
+        " 3 %; if none of it does, k = 5 is right. Measure k = 2."
+    )
+    assert too_long(drafting(*FLAT, cost=1.1)) == ""
+    assert too_long(drafting(0.7)) == ""
+    assert too_long(Measured(1.9, 1.6, 5)) == ""

@@ -12,6 +12,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from specconsole.bench import side
+from specconsole.bench.breakeven import Measured
 from specconsole.bench.run import BenchRun, Identity
 from specconsole.errors import UsageError
 from specconsole.experiment import asked, report
@@ -119,6 +121,17 @@ def test_requests_that_failed_in_a_cell_that_was_measured_are_counted() -> None:
         event("cell", 9.0, number=0, cell=0, state="done", why=said),
     ]
     assert result_of(0, "a", events).cells[0].why == said
+
+
+def test_a_k_that_is_too_large_is_part_of_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = experiment(7.0)
+    made = report.compared(found)
+    places = (0.4, 0.12, 0.05, 0.02, 0.01)
+    one = replace(made.comparisons[0], measured=Measured(1.9, 1.6, 5, per_position=places))
+    monkeypatch.setattr(report, "compared", lambda _: replace(made, comparisons=(one,)))
+    said = "Prediction: k = 5 is too large."
+    assert any(line.startswith(f"ngram.service (ngram k=5): {said}") for line in report.answer(found))
+    assert any(line.startswith(said) for line in side.notes(one))
 
 
 def test_an_experiment_is_whole_when_nothing_of_it_is_to_be_tried_again() -> None:

@@ -51,6 +51,13 @@ def test_figures_rounded_for_print_agree(capsys: pytest.CaptureFixture[str]) -> 
     assert "τ = 1.800" in told(capsys, *PAIR, "--tau", "1.8", "--positions", ".51,.33")
 
 
+def test_a_k_that_is_too_large_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--base", "13.6", "--spec", "16", "--tau", "1.6", "--positions", "40%,12%,5%,2%,1%")
+    assert "Prediction: k = 5 is too large." in told(capsys, *words)
+    assert json.loads(told(capsys, *words, "--json"))["enough_k"] == {"growing": 1, "fixed": 3}
+    assert json.loads(told(capsys, *PAIR, "--tau", "1.8", "--json"))["enough_k"] is None
+
+
 def test_other_k_drafters_and_experts(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--base", "4.255", "--spec", "3.072", "--tau", "3.43", "--positions", ".79,.59,.46,.35,.27")
     out = told(capsys, *words, "--other-k", "1,3", "--chance", "0.8", "--experts", "128/8")

@@ -167,6 +167,44 @@ def predict(measured: Measured, k: int) -> Prediction | None:
     return Prediction(k, _range(costs), _range(taus) if taus else None, _range(ratios) if ratios else None)
 
 
+@dataclass(frozen=True)
+class Enough:
+    """The smallest k up to the measured one that would come within 3 % of the best; a prediction, never a measurement."""
+
+    growing: int
+    """Where all extra cost of a step grows with k."""
+    fixed: int
+    """Where all of it is there with any draft: then only what the last positions bring counts."""
+
+
+def enough(measured: Measured) -> Enough | None:
+    """How short a draft would do, by the acceptance of the measured positions; None where they are not known.
+
+    The same two extremes as in `predict`, at the measured coverage. What the positions beyond a k bring is taken at its
+    most within the error of so many drafts, so few drafts call no k too large.
+    """
+    places, k = measured.per_position or (), measured.k
+    if not k or len(places) != k or not measured.covered:
+        return None
+
+    def found(*, growing: bool) -> int:
+        costs = [_cost(measured, one, measured.covered, growing=growing) for one in range(1, k + 1)]
+        return max(_near_best(measured, places, way) for way in zip(*costs, strict=True))
+
+    return Enough(found(growing=True), found(growing=False))
+
+
+def _near_best(measured: Measured, places: Sequence[float], costs: Sequence[float]) -> int:
+    """The smallest k whose TPOT no other one betters by more than 3 %."""
+    taus = [1 + measured.covered * sum(places[: k + 1]) for k in range(len(places))]
+    for k, tau in enumerate(taus):
+        more = [_error(places[k + 1 : other + 1], measured.drafts) * measured.covered for other in range(len(taus))]
+        bounds = [cost / (brought + extra) for cost, brought, extra in zip(costs, taus, more, strict=True)]
+        if costs[k] / tau <= min(bounds) * (1 + NEAR_BEST):
+            return k + 1
+    return len(places)
+
+
 def _sent(measured: Measured) -> float:
     """The part of the tokens that AL promises that was sent: what is accepted past an answer's end is not (up to 10 %)."""
     if measured.tau is None or measured.length is None:
@@ -219,7 +257,7 @@ def _cost(measured: Measured, k: int, coverage: float, *, growing: bool) -> list
     if plain is None or not 0 < measured.covered < 1:
         return [1 + (measured.step_cost - 1) * factor]
     drafted = (measured.step_cost - (1 - measured.covered) * plain) / measured.covered
-    return [coverage * (1 + (drafted - 1) * factor) + (1 - coverage) * one for one in {plain, 1 + (plain - 1) * factor}]
+    return [coverage * (1 + (drafted - 1) * factor) + (1 - coverage) * one for one in (plain, 1 + (plain - 1) * factor)]
 
 
 def smallest_near_best(tpots: Mapping[int, float]) -> int | None:

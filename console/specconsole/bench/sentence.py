@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from specconsole.bench.breakeven import Measured, Prediction, drafter, experts, predict
+from specconsole.bench.breakeven import Measured, Prediction, drafter, enough, experts, predict
 
 HOPELESS = (
     "No acceptance can make this configuration pay: a step costs more than all its drafts could bring."
@@ -73,6 +73,30 @@ def other_lengths(measured: Measured, lengths: Iterable[int], base_tpot_s: float
         found = predict(measured, k)
         if found is not None and k != measured.k:
             yield _prediction(found, base_tpot_s)
+
+
+def too_long(measured: Measured) -> str:
+    """Whether a shorter draft would do as well, as a prediction; "" where it would not, or where that is not known."""
+    found, k = enough(measured), measured.k
+    if found is None or k is None or found.growing >= k:
+        return ""
+    if found.fixed >= k:
+        return (
+            f"Prediction: k = {k} may be too large. If a step's extra cost grows with k, what is drafted beyond k = {found.growing}"
+            f" gains less than 3 %; if none of it does, k = {k} is right. Measure k = {found.growing}."
+        )
+    nearer = f"; if that cost grows with k, beyond k = {found.growing}" if found.growing < found.fixed else ""
+    return (
+        f"Prediction: k = {k} is too large. Whatever a drafted token costs, what is drafted beyond k = {found.fixed} gains less than"
+        f" 3 % ({_last(measured, found.fixed)}){nearer}."
+    )
+
+
+def _last(measured: Measured, k: int) -> str:
+    """What the positions beyond a k bring."""
+    beyond = [f"{chance * 100:.0f}" for chance in (measured.per_position or ())[k:]]
+    where = f"position {k + 1} was" if len(beyond) == 1 else f"positions {k + 1} to {measured.k} were"
+    return f"{where} accepted in {', '.join(beyond)} % of the drafts"
 
 
 def _prediction(found: Prediction, base_tpot_s: float | None) -> str:

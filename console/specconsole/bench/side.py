@@ -10,7 +10,7 @@ from specconsole.bench.compare import Comparison, Pair, step_cost
 from specconsole.bench.judge import START_DEVIATION, Judgement, Word, Z, least_effect
 from specconsole.bench.likeness import Likeness
 from specconsole.bench.run import BenchRun
-from specconsole.bench.sentence import drafters, other_lengths, sentences
+from specconsole.bench.sentence import drafters, other_lengths, sentences, too_long
 from specconsole.bench.table import QUANTILES, Table, heading, joules, markdown_of
 from specconsole.bench.trade import sentences as trade_sentences
 from specconsole.text import number, one_line
@@ -162,7 +162,7 @@ def notes(found: Comparison) -> tuple[str, ...]:
     lines = [verdict(found), *_weights(found), *_split(found)]
     if found.measured is not None:
         lines += [f"Over all tokens: {text}" for text in sentences(found.measured)]
-        lines += [text for text in (drafters(found.measured),) if text]
+        lines += [text for text in (too_long(found.measured), drafters(found.measured)) if text]
         lines += other_lengths(found.measured, OTHER_K, found.base_tpot_s)
     lines += trade_sentences(found.trade)
     lines += _energy(found)

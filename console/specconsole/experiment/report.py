@@ -15,6 +15,7 @@ from specconsole.bench.arms import Sorted, best_k, sort
 from specconsole.bench.cell_table import Cell, tables
 from specconsole.bench.compare import Comparison
 from specconsole.bench.grid import in_flight, kv_limited
+from specconsole.bench.sentence import too_long
 from specconsole.experiment import asked
 from specconsole.experiment.chart import Bar, bars
 from specconsole.experiment.fetch import Experiment, StepResult
@@ -37,7 +38,7 @@ def answer(found: Experiment) -> tuple[str, ...]:
     made = compared(found)
     said = [sentence for sentence in _overall(found, made.comparisons) if sentence]
     said += [f"{_arm(one)}{_in(found, one)}: {side.verdict(one)}" for one in made.comparisons]
-    said += [*best_k(made.comparisons), *made.alone]
+    said += [*(list(best_k(made.comparisons)) or _too_long(found, made.comparisons)), *made.alone]
     said += _left_out(found)
     said += _in_part(found)
     said += [one_line(str(why)) for why in (found.plan.get("about") or {}).get("refused", {}).values()]
@@ -71,6 +72,12 @@ def _overall(found: Experiment, comparisons: Sequence[Comparison]) -> Iterator[s
             for word, names in words.items()
         )
         yield f"{arm}: of its {count} cells {'; '.join(parts)}. They are not pooled: which of them is your traffic decides."
+
+
+def _too_long(found: Experiment, comparisons: Sequence[Comparison]) -> list[str]:
+    """Where one k of an arm was measured: whether a shorter draft would do."""
+    told = [(one, too_long(one.measured)) for one in comparisons if one.measured is not None and one.comparable]
+    return [f"{_arm(one)}{_in(found, one)}: {text}" for one, text in told if text]
 
 
 def _in(found: Experiment, one: Comparison) -> str:

@@ -77,13 +77,17 @@ def measured(found: List[Event]) -> Set[Tuple[int, int]]:
 
 def settled(found: List[Event]) -> Set[int]:
     """The steps that are done or were passed over, but for those with a cell that is to be tried again."""
-    over = {int(event["number"]) for event in found if event["event"] == "step" and event["state"] in ("done", "failed")}
+    over = {
+        int(event["number"]) for event in found if event["event"] == "step" and event["state"] in ("done", "failed")
+    }
     return over - again(found)
 
 
 def again(found: List[Event]) -> Set[int]:
     """The steps with a cell of which no request was answered: a resumed experiment tries it once more."""
-    last = {(int(event["number"]), int(event["cell"])): event.get("again") for event in found if event["event"] == "cell"}
+    last = {
+        (int(event["number"]), int(event["cell"])): event.get("again") for event in found if event["event"] == "cell"
+    }
     return {number for (number, _), once_more in last.items() if once_more}
 
 

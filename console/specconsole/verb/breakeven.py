@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from specconsole.bench.breakeven import Measured, drafter, experts, predict
-from specconsole.bench.sentence import moe, other_drafters, other_lengths, sentences
+from specconsole.bench.breakeven import Measured, drafter, enough, experts, predict
+from specconsole.bench.sentence import moe, other_drafters, other_lengths, sentences, too_long
 from specconsole.errors import UsageError
 from specconsole.verb import output
 
@@ -159,6 +159,8 @@ def said(
 ) -> Iterator[str]:
     """The answer in sentences."""
     yield from sentences(measured)
+    if text := too_long(measured):
+        yield text
     yield from other_drafters(measured, chances)
     yield from other_lengths(measured, lengths, base_s)
     if args.experts:
@@ -180,6 +182,7 @@ def facts(measured: Measured, base_s: float, lengths: list[int], chances: list[f
         },
         "no_acceptance_suffices": measured.hopeless,
         "base_tpot_s": base_s,
+        "enough_k": enough(measured),
         "predictions": [found for k in lengths if (found := predict(measured, k))],
         "drafters": [{"chance": chance, "tau": drafter(measured, chance)} for chance in chances],
     }

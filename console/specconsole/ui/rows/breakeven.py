@@ -8,7 +8,7 @@ from specconsole import text
 from specconsole.bench import side
 from specconsole.bench.breakeven import Measured, Prediction, predict
 from specconsole.bench.compare import Comparison
-from specconsole.bench.sentence import HOPELESS, odds
+from specconsole.bench.sentence import HOPELESS, odds, too_long
 from specconsole.ui.rows.row import Row, cut
 from specconsole.ui.rows.said import said_rows
 
@@ -54,6 +54,8 @@ def prediction_rows(found: Comparison, cells: int) -> Iterator[Row]:
     yield cut(((" other k: a prediction from this one, not a measurement", "title"),), cells)
     for one in made:
         yield cut(_prediction(one, found.base_tpot_s), cells)
+    if said := too_long(found.measured):
+        yield from said_rows("▲ ", "warn", said, cells)
 
 
 def _prediction(one: Prediction, base_s: float | None) -> Row:
