@@ -107,6 +107,10 @@ def test_an_empty_file_is_a_profile_that_says_nothing(tmp_path: Path) -> None:
         ("[units.x]\nname = 'a.timer'", 2, "the name of a service unit"),
         ("[units.x]\nname = 'a.service'\n[units.y]\nname = 'a'", 4, "[units.y] and [units.x] name the same unit"),
         ("[units.x]\nname = 'a'\nspeculative = {num_speculative_tokens = 0}", 3, "a whole number above 0"),
+        ("[units.x]\nname = 'a'\nrole = 'baseline'\n[units.y]\nname = 'b'\nrole = 'baseline'", 6, "a profile has one"),
+        ("[units.x]\nname = 'a'\nrole = 'baseline'\nspeculative = {method = 'ngram'}", 4, "what does not speculate"),
+        ("[units.x]\nname = 'vllm-b'\n[units.vllm-b]\nname = 'a'", 3, "vllm-b would always mean that one"),
+        ('[units."a.service"]\nname = "b"\n[units.y]\nname = "a"', 1, "a.service would always mean that one"),
         ("[expect]\nload_minutes = [90, 25]", 2, "two numbers"),
         ("[expect]\ntensor_parallel = 8.0", 2, "a whole number"),
         ("[bench]\nprompt = 'x'", 2, 'Did you mean "prompts"?'),
@@ -120,6 +124,13 @@ def test_each_mistake_names_file_line_and_what_would_be_right(tmp_path: Path, te
     assert f"{path}, line {line}:" in str(error.value)
     assert said in str(error.value)
     assert "sk-1" not in str(error.value)
+
+
+def test_what_contradicts_nothing_is_taken(tmp_path: Path) -> None:
+    text = "[units.a]\nname = 'a'\nrole = 'baseline'\n[units.b]\nname = 'a'\nmanager = 'user:llm'\nrole = 'variant'"
+    assert [unit.label for unit in profile.load(write(tmp_path, text)).units] == ["a", "b"]
+    with pytest.raises(ConfigError, match=r"is no TOML: .*twice.*line 3"):
+        profile.load(write(tmp_path, "[units.a]\nname = 'a'\n[units.a]\nname = 'b'"))
 
 
 def test_what_is_no_toml_or_no_file_is_one_sentence(tmp_path: Path) -> None:
@@ -196,8 +207,17 @@ def test_settings_have_defaults_and_are_as_strict(own_home: Path, tmp_path: Path
 
 
 def test_a_line_is_found_in_every_way_to_write_a_key() -> None:
-    text = '# a = 1\n"a" = 1\nb.c = 2\n[d]\n"e f" = 3\n[[g]]\nh=1\n[ i . j ]\n'
-    lines = {("a",): 2, ("b", "c"): 3, ("d",): 4, ("d", "e f"): 5, ("g", "h"): 7, ("i", "j"): 8, ("k",): None}
+    text = '# a = 1\n"a" = 1\nb.c = 2\n[d]\n"e f" = 3\n[[g]]\nh=1\n[ i . j ]\n["k.l".\'m.n\']\n'
+    lines = {
+        ("a",): 2,
+        ("b", "c"): 3,
+        ("d",): 4,
+        ("d", "e f"): 5,
+        ("g", "h"): 7,
+        ("i", "j"): 8,
+        ("k.l", "m.n"): 9,
+        ("k",): None,
+    }
     assert {path: toml.line_of(text, path) for path in lines} == lines
 
 

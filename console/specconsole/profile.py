@@ -221,10 +221,43 @@ def _units(file: toml.File, tables: Mapping[str, Any]) -> tuple[UnitProfile, ...
         role = file.one_of(table, "role", ("baseline", "variant"), path)
         name = name if name.endswith(".service") else f"{name}.service"
         speculative = _speculative(file, table, path)
-        if other := next((one for one in units if (one.name, one.manager) == (name, manager)), None):
-            raise file.wrong((*path, "name"), f"[units.{label}] and [units.{other.label}] name the same unit, {name}.")
-        units.append(UnitProfile(label, name, manager, role, file.get(table, "port", "port", path), speculative))
+        unit = UnitProfile(label, name, manager, role, file.get(table, "port", "port", path), speculative)
+        _alone(file, unit)
+        for other in units:
+            _agreeing(file, other, unit)
+        units.append(unit)
     return tuple(units)
+
+
+def _alone(file: toml.File, unit: UnitProfile) -> None:
+    """Refuse a unit that contradicts itself."""
+    if unit.role == "baseline" and unit.speculative:
+        raise file.wrong(
+            ("units", unit.label, "speculative"),
+            f'[units.{unit.label}] has role = "baseline" and "speculative": a baseline is what does not speculate.',
+            'Take one of the two out; role = "variant" is what derive makes.',
+        )
+
+
+def _agreeing(file: toml.File, other: UnitProfile, unit: UnitProfile) -> None:
+    """Refuse two units of which only one can be as it is said."""
+    path = ("units", unit.label)
+    if (other.name, other.manager) == (unit.name, unit.manager):
+        said = f"[units.{unit.label}] and [units.{other.label}] name the same unit, {unit.name}."
+        raise file.wrong((*path, "name"), said)
+    if other.role == unit.role == "baseline":
+        raise file.wrong(
+            (*path, "role"),
+            f'[units.{other.label}] and [units.{unit.label}] both have role = "baseline": a profile has one, which [expect] is of.',
+            "Take the role out of one: it counts only where a unit's command does not tell. Another deployment is another profile.",
+        )
+    for one, two in ((other, unit), (unit, other)):
+        if f"{one.label.removesuffix('.service')}.service" == two.name != one.name:
+            raise file.wrong(
+                ("units", one.label),
+                f"[units.{one.label}] is called as the unit of [units.{two.label}]: {one.label} would always mean that one.",
+                "Give it another short name.",
+            )
 
 
 def _speculative(file: toml.File, table: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:

@@ -19,6 +19,7 @@ Check = Callable[[Any], bool]
 
 _HEADER = re.compile(r"\s*\[+\s*(?P<path>[^\]]+?)\s*\]+")
 _NO_TOML = "Texts stand in quotes, lists in [ ]; each key once."
+_PART = re.compile(r"""\"[^"]*"|'[^']*'|[^.\s]+""")
 _BARE = re.compile(r"""\s*(?P<key>[\w.\-"' ]+?)\s*=""")
 
 LONGEST_S = 7 * 24 * 3600
@@ -176,4 +177,4 @@ def line_of(text: str, path: tuple[str, ...]) -> int | None:
 
 
 def _keys(dotted: str) -> tuple[str, ...]:
-    return tuple(part.strip().strip("\"'") for part in dotted.split("."))
+    return tuple(part.strip("\"'") for part in _PART.findall(dotted))

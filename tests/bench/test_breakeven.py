@@ -257,7 +257,7 @@ STEEP, FLAT = (0.4, 0.12, 0.05, 0.02, 0.01), (0.79, 0.59, 0.46, 0.35, 0.27)
 
 
 def drafting(*places: float, cost: float = 1.9, **more: float) -> Measured:
-    return Measured(cost, 1 + sum(places), len(places), per_position=places, **more)  # type: ignore[arg-type]
+    return Measured(cost, 1 + sum(places), len(places), per_position=places, **more)
 
 
 def test_how_short_a_draft_would_do() -> None:

@@ -32,3 +32,16 @@ def test_a_host_without_units_has_one_all_the_same(tmp_path: Path) -> None:
     assert loaded(tmp_path, portrait.toml("h", "h", [], "f.toml")).units == ()
     assert loaded(tmp_path, portrait.toml("demo:oom@60", "demo-oom", [], "f.toml")).hosts == ("demo:oom@60", "demo-oom")
     assert portrait.file_name("../gpu 1.") == "gpu-1"
+
+
+def test_two_deployments_of_a_host_make_a_profile_that_is_taken(tmp_path: Path) -> None:
+    base = made("vllm-a.service")
+    plain = replace(base.serving, speculation=None, unknown=())
+    units = [
+        replace(made("vllm-a.service"), label="baseline", serving=plain),
+        replace(made("vllm-b.service"), label="vllm-a", serving=plain),
+    ]
+    text = portrait.toml("h", "h", units, "f.toml")
+    found = loaded(tmp_path, text)
+    assert [(unit.label, unit.role) for unit in found.units] == [("baseline", "baseline"), ("vllm-a-2", None)]
+    assert '# role = "baseline"' in text

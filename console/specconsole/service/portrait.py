@@ -49,15 +49,17 @@ def toml(host: str, hostname: str, units: Sequence[Unit], file: str, loads_s: Se
     parts = [HEAD.format(name=one_line(hostname), file=one_line(file))]
     parts.append(f"description = {_text(_description(units))}\n")
     parts.append(f"# Hosts that it is for: names as you type them, with * and ?.\nhosts = {_list(names)}\n")
-    parts += ["\n".join(_unit(unit, label)) for unit, label in zip(units, labels(units), strict=True)]
+    first = next((unit for unit in units if unit.role is Role.BASELINE), None)
+    parts += ["\n".join(_unit(unit, label, first)) for unit, label in zip(units, labels(units), strict=True)]
     parts.append(_key(hostname, units))
     parts.append("\n".join(_expect(units, loads_s)))
     return "\n".join(part.strip("\n") + "\n" for part in [*parts, SWAP])
 
 
 def labels(units: Sequence[Unit]) -> list[str]:
-    """A short name for each unit, good as a table's name and unique."""
+    """A short name for each unit, good as a table's name, unique, and no other unit's own name."""
     found: list[str] = []
+    taken = {name for unit in units for name in (unit.name, unit.name.removesuffix(".service"))}
     for unit in units:
         wish = "".join(
             char if (char.isascii() and char.isalnum()) or char in "-_" else "-" for char in unit.label or unit.name
@@ -65,7 +67,7 @@ def labels(units: Sequence[Unit]) -> list[str]:
         wish = "-".join(part for part in wish.split("-") if part) or "unit"
         number = 2
         name = wish
-        while name in found:
+        while name in found or name in taken - {unit.name, unit.name.removesuffix(".service")}:
             name, number = f"{wish}-{number}", number + 1
         found.append(name)
     return found
@@ -82,7 +84,8 @@ def _description(units: Sequence[Unit]) -> str:
     )
 
 
-def _unit(unit: Unit, label: str) -> Iterator[str]:
+def _unit(unit: Unit, label: str, first: Unit | None) -> Iterator[str]:
+    """`first`: the one baseline that a profile has."""
     serving = unit.serving
     where = serving.endpoint.uds or f"port {serving.endpoint.port}"
     what = serving.model or "a model that its command does not show"
@@ -95,6 +98,8 @@ def _unit(unit: Unit, label: str) -> Iterator[str]:
         yield f"manager = {_text(unit.manager)}"
     if unit.role is Role.UNKNOWN:
         yield '# role = "baseline"        # or "variant": its command does not tell'
+    elif unit.role is Role.BASELINE and unit is not first:
+        yield '# role = "baseline"        # read from its command; a profile has one, and [expect] is of that'
     else:
         yield f"role = {_text(unit.role.value)}"
     if "port" in serving.unknown:
