@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from specconsole.host.base import Program
 from specconsole.profile import Profile, UnitProfile
 from specconsole.service import derive, derive_write, derived, unitfile
 from specconsole.service.derive import Derivation, Variant
-from tests.fakes import FakeProcess
+from tests.fakes import FACTS, FakeProcess
 from tests.service.machine import Machine
 
 BASE, NEW = "vllm-kimi.service", "vllm-kimi-k3.service"
@@ -142,6 +143,23 @@ async def test_a_host_that_cannot_write_is_told_in_the_plan(said: list[dict[str,
     plan = await derive.plan(machine.host, BASE, Variant("k3", K3))
     assert why in plan.blockers[0]
     assert plan.diff
+
+
+@pytest.mark.parametrize(
+    ("typed", "python", "why"),
+    [
+        ("root@gpu-1", "/usr/bin/python3", "it did not answer in time; try again"),
+        ("root@gpu-1", None, "it has no Python of 3.8 or newer; install one there"),
+        ("demo:oom@60", "/usr/bin/python3", "a demo is no real host; give one"),
+        ("demo", None, "a demo is no real host; give one"),
+    ],
+)
+async def test_a_host_that_runs_no_program_is_told_one_cause(typed: str, python: str | None, why: str) -> None:
+    machine = Machine()
+    machine.host.typed, machine.host.facts = typed, replace(FACTS, python=python)
+    machine.host.script("derive", [])
+    plan = await derive.plan(machine.host, BASE, Variant("k3", K3))
+    assert plan.blockers == (f"this host writes no units: {why}",)
 
 
 async def test_a_file_that_cannot_be_read_is_named() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from specconsole.errors import CommandFailed, LinkLost
 from specconsole.host.base import Host, Program
 from specconsole.host.said import readable
+from specconsole.host.target import demo
 from specconsole.remote import outside
 from specconsole.stream import whole_lines
 
@@ -44,3 +45,12 @@ async def told(host: Host, program: Program, stdin: bytes = b"") -> list[dict[st
     if end.status is None:
         raise LinkLost(f"The link to {host.name} broke.")
     return found if end.status == 0 else []
+
+
+def why_silent(host: Host) -> str:
+    """Why a host did not answer a short program, and what to do: the first cause that there is."""
+    if demo(host.typed) is not None:
+        return "a demo is no real host; give one"
+    if host.facts is not None and host.facts.python is None:
+        return "it has no Python of 3.8 or newer; install one there"
+    return "it did not answer in time; try again"

@@ -11,7 +11,7 @@ from typing import Any
 
 from specconsole.errors import CommandFailed, DeadlineExceeded, NotPermitted, UsageError
 from specconsole.host.base import Host, HostFacts, Program, why_read_only
-from specconsole.host.errand import told
+from specconsole.host.errand import told, why_silent
 from specconsole.profile import Profile
 from specconsole.remote import systemctl, unit_search
 from specconsole.remote.systemctl import Block, Manager
@@ -317,7 +317,7 @@ async def _unready(host: Host, manager: Manager, name: str, path: str) -> tuple[
     except (CommandFailed, DeadlineExceeded, asyncio.TimeoutError):
         answers = []
     if not answers:
-        return ("this host writes no units: it is simulated, has no Python, or did not answer in time",)
+        return (f"this host writes no units: {why_silent(host)}",)
     refusal = answers[-1].get("refused")
     return (one_line(str(refusal)),) if refusal else ()
 

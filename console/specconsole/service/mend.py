@@ -12,7 +12,7 @@ from typing import Any
 
 from specconsole.errors import CommandFailed, NotPermitted
 from specconsole.host.base import Host, Program, why_read_only
-from specconsole.host.errand import told
+from specconsole.host.errand import told, why_silent
 from specconsole.remote import outside
 from specconsole.remote.systemctl import Manager
 from specconsole.service import account, files, unitfile
@@ -128,9 +128,7 @@ async def write(host: Host, mend: Mend) -> str:
         answers = await told(host, Program("dropin", order), mend.text.encode())
     except CommandFailed as error:
         raise NotPermitted(f"{host.name} cannot write drop-ins.", str(error)) from error
-    answer = (
-        answers[-1] if answers else {"refused": "this host writes no drop-ins (it is simulated, or did not answer)"}
-    )
+    answer = answers[-1] if answers else {"refused": f"this host writes no drop-ins: {why_silent(host)}"}
     if "refused" in answer:
         raise NotPermitted("Nothing was written.", one_line(str(answer["refused"])) + ".")
     return str(answer["wrote"])

@@ -10,6 +10,7 @@ from typing import Any
 from specconsole.errors import CommandFailed, DeadlineExceeded
 from specconsole.host.base import Host, Program
 from specconsole.host.errand import told as answers
+from specconsole.host.errand import why_silent
 from specconsole.remote import unit_search
 from specconsole.service import checkpoint, discover, method
 from specconsole.service.checkpoint import Checkpoint
@@ -21,7 +22,6 @@ from specconsole.service.unit import Unit
 from specconsole.stream import within
 
 LOOK_S = 20.0
-UNANSWERED = "this host runs no search: it is simulated, has no Python, or did not answer in time"
 PACKAGES = ("vllm", "arctic_inference")
 """Asked for in vLLM's environment; where vLLM itself is not, it is another one, and nothing is known."""
 
@@ -36,7 +36,7 @@ class Looked:
     """Drafters where it was searched."""
     packages: Mapping[str, str | None] | None = None
     cut: str = ""
-    """Why the search ended early: folders, time, or `UNANSWERED`; "" when it saw all."""
+    """Why the search ended early: folders, time, or that the host runs none; "" when it saw all."""
 
 
 async def of_source(host: Host, raw: Source, told: str | None, neighbours: Sequence[Neighbour] = ()) -> Facts | None:
@@ -105,18 +105,19 @@ async def look(
         order |= {"site": prefix, "packages": list(PACKAGES)}
     if not order["look"] and not search:
         return Looked()
+    silent = f"this host runs no search: {why_silent(host)}"
     try:
         lines = await within(LOOK_S, answers(host, Program("drafters", order)))
     except (CommandFailed, DeadlineExceeded, asyncio.TimeoutError):
-        return Looked(cut=UNANSWERED)
-    return _looked(lines, places)
+        return Looked(cut=silent)
+    return _looked(lines, places, silent)
 
 
-def _looked(lines: Iterable[Mapping[str, Any]], places: Mapping[str, str]) -> Looked:
+def _looked(lines: Iterable[Mapping[str, Any]], places: Mapping[str, str], cut: str) -> Looked:
+    """`cut`: why the search ended early where its last line is missing."""
     named: dict[str, Checkpoint] = {}
     found: list[Checkpoint] = []
     packages: Mapping[str, str | None] | None = None
-    cut = UNANSWERED
     for line in lines:
         if "look" in line:
             named |= {name: checkpoint.of(line) for name, place in places.items() if place == line["look"]}
