@@ -66,7 +66,7 @@ def shell(name: str) -> str:
         ("host", "root@g", ["root@gpu-1", "root@gpu-2"]),
         ("host", "demo:n", ["demo:normal", "demo:ngram-pays", "demo:ngram-loses"]),
         ("hosts", "ops@bastion,root@gpu", ["ops@bastion,root@gpu-1", "ops@bastion,root@gpu-2"]),
-        ("unit", "", ["baseline", "eagle3", "ngram"]),
+        ("unit", "", []),
         ("theme", "d", ["dark"]),
         ("level", "w", ["warning"]),
         ("plan", "does", ["does-it-pay"]),
@@ -87,6 +87,33 @@ def test_units_that_were_seen_are_words(own_home: Path) -> None:
     store.put_load(Load("gpu-1", "vllm-kimi.service", "a1", 1.0, "ready"))
     store.close()
     assert words("unit", "vllm") == ["vllm-kimi"]
+
+
+OWN = """
+[units.baseline]
+name = "vllm-kimi"
+[units.ngram]
+name = "vllm-ngram"
+speculative = { method = "ngram" }
+[units.eagle3]
+name = "vllm-eagle3"
+speculative = { method = "eagle3" }
+"""
+
+
+def test_a_variant_that_no_host_has_is_no_word(own_home: Path) -> None:
+    profiles = own_home / ".config" / "specconsole" / "profiles"
+    profiles.mkdir(parents=True)
+    (profiles / "mine.toml").write_text(f"hosts = ['gpu-1']\n{OWN}")
+    assert words("unit", "") == ["baseline"], "what is only described may not have been derived yet"
+    folder = own_home / ".local" / "state" / "specconsole"
+    folder.mkdir(parents=True)
+    store = Store(folder / "history.db")
+    store.put_load(Load("gpu-1", "vllm-ngram.service", "a1", 1.0, "ready"))
+    store.close()
+    assert words("unit", "") == ["vllm-ngram", "baseline", "ngram"]
+    (profiles / "mine.toml").write_text(OWN)
+    assert words("unit", "") == ["vllm-ngram"], "such a profile is for no host by itself"
 
 
 def test_nothing_is_made_by_asking(own_home: Path) -> None:

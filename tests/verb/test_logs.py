@@ -88,6 +88,27 @@ def test_our_own_polls_do_not_push_the_newest_out(host: JournalHost, capsys: pyt
     assert "no such record" not in done.err
 
 
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        (replace(DEAD, invocation="", mono=266_400.0), "and was never started since the host booted 3d 2h ago"),
+        (replace(DEAD, invocation="", mono=None), "and was never started since the host booted"),
+        (STATE, "though it was started"),
+    ],
+)
+def test_a_unit_that_never_logged_is_said_to_have_not(
+    host: JournalHost, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], state: UnitState, why: str
+) -> None:
+    has(monkeypatch, replace(unit("vllm"), state=state))
+    assert run("-u", "vllm") == 3
+    assert f"vllm.service has logged nothing that the journal has, {why}. specconsole units" in capsys.readouterr().err
+    assert run("-u", "vllm", "--grep", "x") == 0
+    assert "no such record of vllm.service" in capsys.readouterr().err
+    host.script("tail", [])
+    has(monkeypatch, replace(unit("vllm", log_file="/var/log/vllm.log"), state=state))
+    assert run("-u", "vllm") == 0, "what a file held once is not known"
+
+
 def test_level_and_pattern_find_the_newest_that_match(host: JournalHost, capsys: pytest.CaptureFixture[str]) -> None:
     host.journal.add(f"ERROR {HEAD}early and bad")
     for i in range(500):

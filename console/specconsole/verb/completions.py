@@ -87,21 +87,27 @@ def _profiles_read() -> Iterator[Profile]:
 
 
 def _units() -> Iterator[str]:
+    """Units that were seen, and those of profiles that are for a host; a variant that `derive` makes only once it was seen."""
+    seen = list(_remembered())
+    yield from (name.removesuffix(".service") for name in seen)
+    for one in _profiles_read():
+        yield from (unit.label for unit in one.units if one.hosts and (unit.name in seen or not unit.speculative))
+
+
+def _remembered() -> Iterator[str]:
     from specconsole.history.memory import default_path
     from specconsole.history.store import Store
 
     path = default_path()
-    if path.is_file():
-        store = Store(path)
-        try:
-            remembered = [load.unit for load in store.loads(limit=LISTED)]
-        except SpecConsoleError:
-            remembered = []
-        finally:
-            store.close()
-        yield from (name.rpartition("/")[2].removesuffix(".service") for name in remembered)
-    for one in _profiles_read():
-        yield from (unit.label for unit in one.units)
+    if not path.is_file():
+        return
+    store = Store(path)
+    try:
+        yield from (load.unit.rpartition("/")[2] for load in store.loads(limit=LISTED))
+    except SpecConsoleError:
+        return
+    finally:
+        store.close()
 
 
 def _scenarios() -> Iterable[str]:

@@ -114,7 +114,7 @@ LESSONS: Mapping[str, Lesson] = {
             ('specconsole logs gpu-1 -S "last start" -g KV', "of the last start, with a text"),
             ("specconsole logs gpu-1 -u ngram --json", "a line of JSON a record"),
         ),
-        {0: "shown", **FAILED, 3: "no such unit, or none runs", **LINK},
+        {0: "shown, or no record is such", **FAILED, 3: "no such unit, none runs, or it has never logged", **LINK},
     ),
     "bench": Lesson(
         (

@@ -22,6 +22,7 @@ from specconsole.logs.source import Source
 from specconsole.service import choose
 from specconsole.service.discover import discover
 from specconsole.service.unit import Unit
+from specconsole.text import duration
 from specconsole.verb import output
 from specconsole.verb.link import say, telling_of_the_link
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
@@ -103,17 +104,27 @@ async def _run(args: argparse.Namespace, wanted: Wanted) -> int:
         if args.follow:
             async with telling_of_the_link(host):
                 await _follow(host, sources, begin, wanted, show, clock)
-        else:
-            await _read(
-                host,
-                sources,
-                begin,
-                args.lines if args.since or args.lines is not None else NEWEST,
-                wanted,
-                show,
-                clock,
-            )
+            return 0
+        newest = args.lines if args.since or args.lines is not None else NEWEST
+        if not await _read(host, sources, begin, newest, wanted, show, clock) and newest != 0:
+            _nothing(units, chosen=bool(args.since or args.grep or args.level), typed=host.typed)
     return 0
+
+
+def _nothing(units: Sequence[Unit], *, chosen: bool, typed: str) -> None:
+    """Say that nothing was shown; `chosen`: of what was asked for. Raises NotRunning where there is nothing at all."""
+    names = ", ".join(unit.key for unit in units)
+    if chosen or any(unit.serving.log_file for unit in units):
+        say(f"no such record of {names}")
+        return
+    started = any(unit.state.invocation or unit.state.started_mono for unit in units)
+    booted = next((unit.state.mono for unit in units if unit.state.mono is not None), None)
+    since = f" since the host booted {duration(booted)} ago" if booted is not None else " since the host booted"
+    why = "though it was started" if started else f"and was never started{since}"
+    raise NotRunning(
+        f"{names} has logged nothing that the journal has, {why}.",
+        hint=f"specconsole units {typed} shows how it stands.",
+    )
 
 
 async def _follow(
@@ -132,7 +143,8 @@ async def _read(
     wanted: Wanted,
     show: Callable[[LogRecord], None],
     clock: Clock,
-) -> None:
+) -> int:
+    """Show what is there, and return how many records that were."""
     records = _each(journal.read_all(host, sources, begin, now=clock.now))
     if newest is None:
         count = 0
@@ -145,8 +157,7 @@ async def _read(
         count = len(last)
         for record in last:
             show(record)
-    if not count and newest != 0:
-        say(f"no such record of {', '.join(source.key for source in sources)}")
+    return count
 
 
 def newest_of(records: Iterable[LogRecord], count: int) -> list[LogRecord]:
