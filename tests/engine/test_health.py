@@ -25,7 +25,7 @@ LIST = "/v1/models"
         ({"/health": answer({"error": {"message": "EngineCore died"}}, 500)}, Health.DEAD, "EngineCore died"),
         ({"/health": answer("", 404)}, Health.WRONG, "not look like vLLM"),
         ({"/health": answer("Forbidden", 403)}, Health.WRONG, "403"),
-        ({"/health": HANG}, Health.SILENT, "no answer"),
+        ({"/health": HANG}, Health.SILENT, "s: busy, or it hangs; its log and the GPUs tell which."),
         ({"/health": CLOSE}, Health.STARTING, "without an answer"),
         ({"/health": b"SSH-2.0-OpenSSH_9.2\r\n\r\n"}, Health.WRONG, "not answer in HTTP"),
         ({LIST: answer({"data": []})}, Health.STARTING, "empty"),

@@ -62,6 +62,12 @@ def test_unknown_is_never_zero() -> None:
     assert "0" not in "".join(shown(200, 8, window=None, running=None, waiting=None, kv_use=None, spec=None))
 
 
+def test_why_it_does_not_answer_is_told_whole_where_there_is_room() -> None:
+    why = "127.0.0.1:8000 gave no answer to /health within 2 s: busy, or it hangs; its log and the GPUs tell which."
+    assert " ".join(shown(60, 3, health=Health.SILENT, reason=why)) == why
+    assert len(shown(60, 1, health=Health.SILENT, reason=why)) == 1
+
+
 def test_a_window_of_one_token_requests_has_no_tpot() -> None:
     nothing = Histogram((0.01, math.inf), (4, 4), 0.0, 4)
     assert "TPOT —" in shown(window=Window(10.0, generation_tok_s=0.4, tpot=nothing))[0]

@@ -31,6 +31,9 @@ def desk(own_home: Path) -> Path:
     (ssh / "conf.d" / "more").write_text("Host inner-1\nMatch host x\n")
     lines = ("known.example,10.0.0.9", "[port.example]:2222", "|1|aa|bb", "@revoked bad.example", "# a comment", "")
     (ssh / "known_hosts").write_text("".join(f"{line} ssh-ed25519 AAAA\n" if line else "\n" for line in lines))
+    profiles = own_home / ".config" / "specconsole" / "profiles"
+    profiles.mkdir(parents=True)
+    (profiles / "mine.toml").write_text('hosts = ["gpu-1"]\n[units.ngram]\nname = "vllm-ngram"\n')
     command = own_home / "bin" / "specconsole"
     command.parent.mkdir()
     answer = f'completions) exec {sys.executable} -m specconsole "$@" ;;'
@@ -66,12 +69,12 @@ def shell(name: str) -> str:
         ("host", "root@g", ["root@gpu-1", "root@gpu-2"]),
         ("host", "demo:n", ["demo:normal", "demo:ngram-pays", "demo:ngram-loses"]),
         ("hosts", "ops@bastion,root@gpu", ["ops@bastion,root@gpu-1", "ops@bastion,root@gpu-2"]),
-        ("unit", "", []),
+        ("unit", "", ["ngram"]),
         ("theme", "d", ["dark"]),
         ("level", "w", ["warning"]),
         ("plan", "does", ["does-it-pay"]),
         ("scenario", "slow", ["slow-disk"]),
-        ("profile", "min", ["minimal"]),
+        ("profile", "min", ["mine", "minimal"]),
     ],
 )  # fmt: skip
 def test_words(desk: Path, kind: str, typed: str, found: list[str], capsys: pytest.CaptureFixture[str]) -> None:

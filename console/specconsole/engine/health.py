@@ -60,7 +60,7 @@ async def check(client: EngineClient, expected: Sequence[str] = (), *, deadline_
     except Refused as error:
         return Report(Health.REFUSED, error.title)
     except DeadlineExceeded as error:
-        return Report(Health.SILENT, error.title)
+        return Report(Health.SILENT, f"{error.title.rstrip('.')}: busy, or it hangs; its log and the GPUs tell which.")
     except NotHttp as error:
         return Report(Health.WRONG, str(error))
     except NoAnswer as error:  # docker's own proxy does this until the server in the container listens

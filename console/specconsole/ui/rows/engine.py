@@ -8,6 +8,7 @@ from specconsole.engine.histogram import Histogram
 from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.engine.window import Engine, Window, spread
 from specconsole.ui.rows.row import Row, bar, cut, fitting
+from specconsole.ui.rows.said import said_rows
 
 _GAP = "   "
 
@@ -16,7 +17,7 @@ def engine_rows(snapshot: EngineSnapshot, cells: int, rows: int) -> tuple[Row, .
     """At most `rows` rows: the more there are, the more is told; or why there are no numbers."""
     if snapshot.health is not Health.ANSWERING:
         reason = text.one_line(snapshot.reason) or "nothing more is known"
-        return (cut(((f"  {reason}", "muted"),), cells),)
+        return tuple(cut(row, cells) for row in said_rows(" ", "muted", reason, cells, "muted"))[:rows]
     notes = _notes(snapshot, cells)
     if snapshot.running is None and snapshot.no_data:
         return (cut(((f"  no numbers: {text.one_line(snapshot.no_data)}", "muted"),), cells), notes)
