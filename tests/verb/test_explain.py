@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from specconsole.cli import main
+from specconsole.explain.report import Report
+from specconsole.load.verdict import Judgement, Verdict
 from specconsole.verb import explain
 
 LINE = "INFO 05-06 21:59:57 [x.py:1] Loading weights took 2.5 seconds\n"
@@ -60,3 +62,27 @@ def test_a_packed_file_is_called_as_it_was_typed(tmp_path: Path, capsys: pytest.
     path.write_bytes(gzip.compress(b""))
     assert main(["explain", str(path)]) == 5
     assert f"{path}: " in capsys.readouterr().out
+
+
+FAILED = "(EngineCore pid=9) ERROR 05-06 21:59:58 [core.py:2] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "code"),
+    [(LINE, True, 0), (LINE + FAILED, False, 0), (LINE + FAILED, True, 1), ("nothing known", True, 5)],
+)
+def test_a_failure_is_an_exit_code_where_that_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, asked: bool, code: int
+) -> None:
+    path = tmp_path / "vllm.log"
+    path.write_text(text)
+    assert main(["explain", str(path), *(["--exit-code"] if asked else [])]) == code
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("judgement", "bad"),
+    [(Judgement.STUCK, True), (Judgement.FAILED, True), (Judgement.WATCH, False), (Judgement.IDLE, False)],
+)
+def test_stuck_is_bad_and_a_doubt_is_not(judgement: Judgement, bad: bool) -> None:
+    assert Report((), verdict=Verdict(judgement, "")).bad is bad

@@ -21,7 +21,7 @@ from specconsole.gpu.kernel import XidSeen
 from specconsole.gpu.printed import Lost
 from specconsole.gpu.sample import Gpu
 from specconsole.load.diagnosis import Diagnosis
-from specconsole.load.verdict import Verdict
+from specconsole.load.verdict import Judgement, Verdict
 from specconsole.logs.suppressed import Suppressed
 from specconsole.service.capability import Capability
 
@@ -309,3 +309,9 @@ class Report:
     """What is not known and would count."""
     mixed: str = ""
     """Lines of several servers stand in the log that is told: nothing but a failure can be told of it."""
+
+    @property
+    def bad(self) -> bool:
+        """What is told of a start is that it failed or is stuck."""
+        judged = self.verdict is not None and self.verdict.judgement in (Judgement.STUCK, Judgement.FAILED)
+        return judged or self.diagnosis is not None or (self.load is not None and self.load.failed)

@@ -28,10 +28,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="a file; - is standard input; a bundle of `bundle`")
     parser.add_argument("--json", action="store_true", help="write JSON; docs/explain.md names every key")
+    parser.add_argument("--exit-code", action="store_true", help="end with 1 where what is told failed or is stuck")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Explain; 5 when nothing was recognised."""
+    """Explain; 5 when nothing was recognised, and 1 for a failure where that is asked for."""
     from specconsole.explain.document import document
     from specconsole.explain.files import explain
     from specconsole.explain.lines import lines
@@ -41,7 +42,9 @@ def run(args: argparse.Namespace) -> int:
         output.write_json(document(report))
     else:
         output.write_text("\n".join(lines(report)))
-    return 0 if any(file.kind not in ("unknown", "empty") for file in report.files) else 5
+    if all(file.kind in ("unknown", "empty") for file in report.files):
+        return 5
+    return 1 if args.exit_code and report.bad else 0
 
 
 def _opened(names: list[str]) -> Iterator[tuple[str, BinaryIO]]:

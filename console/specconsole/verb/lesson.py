@@ -171,7 +171,12 @@ LESSONS: Mapping[str, Lesson] = {
             ("specconsole explain night.tar.gz", "what bundle collected"),
             ("specconsole explain log.txt metrics.txt nvidia-smi.txt --json", "judged together"),
         ),
-        {0: "explained", 5: "nothing of it is known", **USAGE},
+        {
+            0: "explained, whatever it says",
+            1: "with --exit-code: what is told failed or is stuck",
+            5: "nothing of it is known",
+            **USAGE,
+        },
     ),
     "watch": Lesson(
         (
