@@ -32,6 +32,7 @@ from specconsole.service.derived import Baseline
 from specconsole.service.finding import Finding, refused
 from specconsole.service.placing import Surroundings, Unplaced
 from specconsole.service.plan import is_rival
+from specconsole.service.prefetch import prefetch
 from specconsole.service.unit import Unit
 from specconsole.stream import within
 from specconsole.text import one_line
@@ -149,7 +150,7 @@ async def plan(
         LinkLost: the link is down.
     """
     facts = await host.up()
-    found = await discover.findings(host, profile)
+    found = await discover.findings(await prefetch(host, profile), profile)
     unit = choose.named([one.unit for one in found], baseline, host.name)
     finding = next(one for one in found if one.unit is unit)
     name = _name(unit, variant)

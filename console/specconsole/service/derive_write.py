@@ -21,6 +21,7 @@ from specconsole.remote.systemctl import Manager
 from specconsole.service import choose, definition, derived, discover, files, source
 from specconsole.service.derive import Derivation, digest, owner
 from specconsole.service.derived import Mark
+from specconsole.service.prefetch import prefetch
 from specconsole.service.unit import Unit
 from specconsole.stream import within
 from specconsole.text import one_line
@@ -136,7 +137,7 @@ async def removal(host: Host, name: str, profile: Profile | None = None) -> Remo
         NotRunning: there is no such unit.
         NotPermitted: specconsole did not write it, or it was edited since.
     """
-    found = await discover.findings(host, profile)
+    found = await discover.findings(await prefetch(host, profile), profile)
     unit = choose.named([one.unit for one in found], name, host.name)
     manager = next(one.manager for one in found if one.unit is unit)
     text = (await files.read(host, [unit.fragment]))[unit.fragment] if unit.fragment else None

@@ -12,6 +12,7 @@ from specconsole.profile import KeySource, Profile
 from specconsole.remote import unit_search
 from specconsole.service import arguments, command, discover, launch
 from specconsole.service.launch import Files
+from specconsole.service.prefetch import prefetch
 from specconsole.service.unit import Unit
 from specconsole.stream import within
 
@@ -95,9 +96,10 @@ async def _proc(host: Host, path: str) -> list[str]:
 async def _of_unit(host: Host, unit: Unit, profile: Profile | None) -> ApiKey | None:
     """From the unit's files: its command, its environment, the script or container that it starts."""
     try:
-        found = next((one for one in await discover.findings(host, profile) if one.unit.key == unit.key), None)
+        units = await discover.findings(await prefetch(host, profile), profile)
     except (CommandFailed, DeadlineExceeded):
         return None
+    found = next((one for one in units if one.unit.key == unit.key), None)
     if found is None:
         return None
     known = await discover.scripts(host, {unit.name: found.raw})

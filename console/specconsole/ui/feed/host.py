@@ -40,6 +40,10 @@ if TYPE_CHECKING:
 
 PAST_LINES = 1000
 """Lines of each unit's log that are fetched from before the console came."""
+_START, _LOG = "specconsole.service.start", "specconsole.logs.journal"
+_ENGINE = ("httpx", "specconsole.engine.channel", "specconsole.engine.watch", "specconsole.service.secret")
+_LATER = (_START, _LOG, *_ENGINE)
+"""What is needed once the units are known, 0.1 s of work: it is loaded while the host looks for them."""
 
 
 class Feeds(Protocol):
@@ -163,6 +167,7 @@ class HostFeeds:
         self._control = ProbeControl()
         self._cursors: dict[str, str] = {}
         """The cursor of the last record of each unit that was followed so far."""
+        self._loading: asyncio.Task[None] | None = None
         self._early_fleets: Ahead[Fleet] | None = None
         self._early_units: Ahead[tuple[Unit, ...]] | None = None
 
@@ -171,9 +176,12 @@ class HostFeeds:
         await _load("specconsole.gpu.follow", "specconsole.service.watch")
         self.sample(interval_s, ())
         self._early_fleets, self._early_units = self._ask_fleets(), self._ask_units()
+        self._loading = asyncio.create_task(_load(*_LATER))
 
     async def close(self) -> None:
         """End what was begun and that no screen came to follow."""
+        if self._loading is not None:
+            self._loading.cancel()
         for early in (self._early_fleets, self._early_units):
             if early is not None:
                 await early.close()
@@ -205,7 +213,7 @@ class HostFeeds:
         await _load("specconsole.service.watch")
         early, self._early_units = self._early_units or self._ask_units(), None
         async with aclosing(early.follow()) as changes:
-            await _load("specconsole.service.start")  # what the app needs of each unit; the host answers meanwhile
+            await _load(_START)  # what the app needs of each unit; the host answers meanwhile
             async for units in changes:
                 yield units
 
@@ -216,7 +224,7 @@ class HostFeeds:
 
     async def log(self, unit: Unit) -> AsyncGenerator[list[LogRecord], None]:
         """New records of a unit's log, after some of its past; opened again it goes on where it was."""
-        await _load("specconsole.logs.journal")
+        await _load(_LOG)
         from specconsole.logs.journal import Begin, follow
         from specconsole.logs.source import Source
 
@@ -242,7 +250,7 @@ class HostFeeds:
 
     async def engine(self, unit: Unit) -> AsyncGenerator[EngineSnapshot, None]:
         """What the server of a unit says."""
-        await _load("httpx", "specconsole.engine.channel", "specconsole.engine.watch", "specconsole.service.secret")
+        await _load(*_ENGINE)
         from specconsole.engine.watch import watch
         from specconsole.service.secret import api_key
 
