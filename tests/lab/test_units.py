@@ -12,8 +12,8 @@ import pytest
 
 from specconsole.host.base import Completed
 from specconsole.host.ssh import SshHost
+from specconsole.service import prefetch
 from specconsole.service.discover import Finding, discover, findings
-from specconsole.service.prefetch import prefetch
 from specconsole.service.source import Source
 from specconsole.service.unit import Role, Unit
 from specconsole.service.watch import watch
@@ -130,8 +130,9 @@ async def test_a_host_that_is_asked_at_once_says_what_it_says_one_by_one(
     as_ops = "runuser -u ops -- env XDG_RUNTIME_DIR=/run/user/$(id -u ops) systemctl --user"
     await eventually(lambda: host.run(f"{as_ops} is-system-running", check=False).stdout == "running\n")
     async with reach(host, user) as console:
+        monkeypatch.setattr(prefetch, "SHORT_S", 0)  # a lab host is near
         alone = await findings(console)
-        known, asked, run = await prefetch(console), [], console.run
+        known, asked, run = await prefetch.prefetch(console), [], console.run
 
         async def note(argv: Sequence[str], **more: Any) -> Completed:
             asked.append(argv)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from specconsole.errors import LinkLost
+from specconsole.host.base import LinkKind
 from specconsole.profile import Profile, UnitProfile
 from specconsole.service import prefetch
 from specconsole.service.prefetch import Prefetched
@@ -49,6 +50,15 @@ async def test_a_host_without_python_is_asked_one_by_one() -> None:
     host.facts = replace(host.facts, python=None)
     assert await prefetch.prefetch(host) is host
     assert not host.processes
+
+
+async def test_a_host_that_is_near_is_asked_one_by_one() -> None:
+    host = FakeHost()
+    host.script("prefetch", [])
+    host.set_link(LinkKind.UP, round_trip_s=prefetch.SHORT_S / 2)
+    assert await prefetch.prefetch(host) is host
+    host.set_link(LinkKind.UP, round_trip_s=None)
+    assert await prefetch.prefetch(host) is not host, "nobody knows yet how far it is"
 
 
 @pytest.mark.parametrize(
