@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from specconsole.engine.client import EngineClient, Rejected
-from specconsole.errors import LinkRefused, NotRunning, UsageError
+from specconsole.errors import NotRunning, UsageError
 from specconsole.explain.archive import contents, packed
 from specconsole.explain.record import line_of, record_of
 from specconsole.gpu.sample import Fleet, parse
@@ -186,17 +186,22 @@ def test_where_it_cannot_begin_is_one_sentence(at: str) -> None:
         replay.make(parts(), at=at)
 
 
-async def test_the_link_is_closed_where_the_bundle_ends() -> None:
+async def test_time_stands_still_where_the_bundle_ends() -> None:
     async with opened(parts()) as (host, base):
         to(host, base, 119.0)
         assert host.link.kind is LinkKind.UP
         await base.advance(5.0)
-        assert host.link.kind is LinkKind.UP  # nobody has seen anything of it yet
+        assert not host.held  # nobody has seen anything of it yet
         await base.advance(31.0)
-        closed = host.link
-        assert (closed.kind, closed.reason) == (LinkKind.CLOSED, "the bundle ends here")
-        with pytest.raises(LinkRefused):
-            await host.up()
+        assert host.held
+        assert host.over
+        stood = host.clock.now()
+        await base.advance(100.0)
+        host.hold(False)  # it is over
+        await base.advance(1.0)
+        assert host.clock.now() == stood
+        assert host.link.kind is LinkKind.UP
+        assert (await host.run(["systemctl", "show", UNIT])).status == 0  # what it was at the end can still be asked
 
 
 async def test_who_comes_at_the_end_finds_the_last_state() -> None:
@@ -218,7 +223,7 @@ async def test_who_comes_at_the_end_finds_the_last_state() -> None:
                 task.cancel()
             await asyncio.gather(*reading, return_exceptions=True)
             assert seen.is_set()
-            assert host.link.kind is LinkKind.CLOSED
+            assert host.over
 
 
 def test_a_start_that_failed_is_told_by_its_last_words() -> None:

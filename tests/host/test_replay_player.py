@@ -77,3 +77,25 @@ def test_it_lands_a_second_of_the_viewer_before_and_goes_on_from_there() -> None
     assert played.at == BEGAN + 30.0
     assert played.seek(played.at, "event", 1) == ""
     assert (played.at, played.said) == (BEGAN + 40.0, "b")
+
+
+async def test_its_time_stands_still_until_it_is_to_go_on() -> None:
+    played = player(10.0)
+    assert played.standing == "plays"
+    host = played.host(base := FakeClock())
+    await host.open()
+    await base.advance(5.0)
+    assert played.pause() == ""
+    assert played.standing == "paused"
+    await base.advance(50.0)
+    assert host.clock.now() == pytest.approx(BEGAN + 15.0)
+    assert played.pause() == ""
+    await base.advance(5.0)
+    assert played.standing == "plays"
+    assert host.clock.now() == pytest.approx(BEGAN + 20.0)
+    await base.advance(150.0)
+    assert played.standing == "ended"
+    assert played.pause() == "The replay ends here."
+    await host.close()
+    played.host(FakeClock())
+    assert played.standing == "plays", "a jump opens it anew"

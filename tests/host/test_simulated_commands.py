@@ -11,7 +11,7 @@ import pytest
 
 from specconsole.errors import CommandFailed, DeadlineExceeded
 from specconsole.host.base import Program
-from specconsole.host.simulated import SimulatedHost, story
+from specconsole.host.simulated import ScaledClock, SimulatedHost, story
 from specconsole.host.simulated.command import unwrapped
 from specconsole.host.simulated.fixture import site, unit_of
 from tests.fakes import FakeClock
@@ -186,6 +186,17 @@ async def test_a_command_that_takes_too_long_is_ended() -> None:
     await clock.advance(1.0)
     with pytest.raises(DeadlineExceeded):
         await stop
+    await host.close()
+
+
+async def test_a_deadline_counts_the_viewers_seconds() -> None:
+    viewer = FakeClock()
+    host = SimulatedHost(clock=ScaledClock(viewer, 60.0))
+    await host.open()
+    stop = asyncio.ensure_future(host.run(["systemctl", "stop", UNIT], deadline_s=1.0))
+    await viewer.advance(0.5)
+    assert (await stop).status == 0
+    assert host.machine.units[UNIT].active == "inactive"
     await host.close()
 
 

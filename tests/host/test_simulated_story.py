@@ -39,6 +39,29 @@ async def test_who_polls_does_not_poll_faster_than_people_look() -> None:
     assert sleep.done()
 
 
+async def test_a_held_clock_stands_still_and_so_do_its_sleepers() -> None:
+    base = FakeClock()
+    clock = ScaledClock(base, 4.0)
+    coarse = clock.coarse(0.1)
+    sleeps = [asyncio.ensure_future(one.sleep(8.0)) for one in (clock, coarse)]
+    await base.advance(1.0)
+    clock.hold(True)
+    stood = clock.now(), clock.monotonic()
+    late = asyncio.ensure_future(coarse.sleep(4.0))
+    await base.advance(100.0)
+    assert (clock.now(), clock.monotonic()) == stood == (coarse.now(), coarse.monotonic())
+    assert clock.held
+    assert coarse.held
+    assert not any(sleep.done() for sleep in (*sleeps, late))
+    clock.hold(False)
+    clock.hold(False)
+    await base.advance(0.9)
+    assert clock.monotonic() - stood[1] == pytest.approx(3.6)
+    assert not any(sleep.done() for sleep in (*sleeps, late))
+    await base.advance(0.2)
+    assert all(sleep.done() for sleep in (*sleeps, late))
+
+
 def running(host: SimulatedHost) -> str | None:
     unit = host.machine.serving
     return unit.file.plays if unit else None

@@ -121,3 +121,11 @@ async def test_the_keys_of_the_pane_in_focus_come_first(scene: Scene) -> None:
 def test_the_rows_of_a_plan_have_the_same_names_in_its_help() -> None:
     rows = dict(lines(plan()))
     assert {"on failure", "watch"} <= {name for name, *_ in words.PANES["plan"]} & set(rows)
+
+
+def test_a_long_name_is_wrapped_beside_its_meaning() -> None:
+    (label,) = [shown for shown, _, _ in words.PANES["engine"] if shown.startswith("over 10 s")]
+    text = HelpScreen("engine", ()).text(66).plain.splitlines()
+    (at,) = [at for at, line in enumerate(text) if line.startswith("  over 10 s")]
+    assert " ".join(line[:26].strip() for line in text[at : at + 2]) == label
+    assert all(line[25] == " " for line in text[at : at + 3] if len(line) > 25)

@@ -9,15 +9,21 @@ import pytest
 
 from specconsole.clock import SystemClock
 from specconsole.errors import UsageError
-from specconsole.explain.collected import Collected
+from specconsole.explain.collected import Collected, collected
 from specconsole.gpu.fault import asked
 from specconsole.gpu.sample import Gpu
 from specconsole.history.entry import Load, Swap
+from specconsole.host.simulated.replay import Player
 from specconsole.host.simulated.replay.make import UNSAMPLED
 from specconsole.service.check import Check, Level
+from specconsole.service.difference import differ
+from specconsole.service.discover import discover
 from specconsole.ui.feed.host import HostFeeds, feeds_of
 from specconsole.ui.feed.replay import ReplayFeeds
+from specconsole.ui.rows.definition import definition_rows, difference_rows
+from specconsole.ui.rows.row import plain
 from tests.fakes import FakeHost
+from tests.host.test_replay import UNIT, parts
 from tests.ui.scene import Scene, appears, fleet, shown, unit
 
 MADE = 1_750_000_125.0
@@ -42,6 +48,33 @@ async def test_what_was_collected_is_shown_and_nothing_is_computed() -> None:
         await played.lints.look(unit("vllm-a.service"))
     with pytest.raises(UsageError, match="keeps no benchmarks"):
         await played.past.run(1)
+
+
+async def test_a_unit_s_page_holds_what_the_bundle_does_and_says_what_it_lacks() -> None:
+    host = Player.of(parts(), 1.0, "end", lambda _: ()).host()
+    await host.open()
+    about = replace(collected(parts()), properties={UNIT: {"Restart": "always"}})
+    known = next(one for one in await discover(host) if one.key == UNIT)
+    (found,) = [one async for one in ReplayFeeds(host, host.clock, {}, about).definition(known)]
+    await host.close()
+    assert found.commands == (known.serving.argv,)
+    assert (found.files, dict(found.environment)) == ((), {})
+    assert [start.invocation for start in found.starts]
+    drawn = [plain(row) for row in definition_rows(found, (), str, 60)]
+    assert any("A bundle keeps neither" in row for row in drawn)
+    assert "  Restart=always" in drawn
+    assert not any("HOME=" in row or "nothing is set" in row for row in drawn)
+    differs = [plain(row) for row in difference_rows(differ(found, found), "a", "b", 60)]
+    assert any("A bundle keeps neither" in row for row in differs)
+    assert not any("do not differ" in row for row in differs)
+
+
+async def test_loads_are_remembered_as_far_as_they_were_over_by_then() -> None:
+    over, later = replace(LOAD, ready=MADE - 50.0), replace(LOAD, ready=MADE + 50.0)
+    host = FakeHost()
+    host.clock.time = MADE
+    played = ReplayFeeds(host, host.clock, {}, Collected("root@gpu-9", MADE, loads=(over, later, LOAD)))
+    assert await played.loads() == (over,)
 
 
 async def test_what_the_bundle_lacks_is_said() -> None:

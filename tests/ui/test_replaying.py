@@ -66,9 +66,27 @@ async def test_a_jump_leaves_and_the_next_console_is_as_this_one_was(make_scene:
         assert after.app.selected == BASE
 
 
+async def test_a_pause_and_the_end_are_said_in_the_header(scene: Scene) -> None:
+    scene.app.replay = played = playing()
+    host = played.host(scene.clock)
+    async with scene.app.run_test(size=(120, 40), notifications=True) as pilot:
+        await appears(scene, pilot, "▶ plays", "; pause time")
+        assert "● up" not in shown(scene)
+        await scene.press(pilot, "semicolon")
+        await appears(scene, pilot, "‖ paused  ; goes on")
+        assert host.held
+        await scene.press(pilot, "2", "semicolon")
+        await appears(scene, pilot, "▶ plays")
+        assert not host.held
+        host.over = True
+        host.hold(True)
+        await scene.press(pilot, "semicolon")
+        await appears(scene, pilot, "■ the recording ends here, 15:08:40  ( { < go back", "The replay ends here.")
+
+
 async def test_a_host_that_is_there_now_has_none_of_it(scene: Scene) -> None:
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await scene.settle(pilot)
         assert "next event" not in shown(scene)
-        await scene.press(pilot, "right_parenthesis", "colon", *"replay")
+        await scene.press(pilot, "right_parenthesis", "semicolon", "colon", *"replay")
         assert "Replay:" not in shown(scene)

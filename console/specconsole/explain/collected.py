@@ -7,19 +7,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from shlex import quote
 
 from specconsole.errors import UsageError
 from specconsole.history import exchange
 from specconsole.history.entry import Load, Swap
 from specconsole.history.exchange import Entry
+from specconsole.host.simulated.replay import bundle
 from specconsole.remote import outside
 from specconsole.service.check import Check, Level
 from specconsole.text import clean, one_line
 
 MOST = 1000
 """Checks, and records of each kind, that are believed."""
+SETTINGS = (
+    *("FragmentPath", "Type", "Restart", "TimeoutStartUSec", "TimeoutStopUSec", "KillMode", "OOMPolicy"),
+    *("UnitFileState", "NeedDaemonReload"),
+)
+"""Properties that tell how a unit is set up; the others tell how it is."""
 _LONGEST = 4000
 """Characters of one part of a check."""
 
@@ -38,6 +44,8 @@ class Collected:
     swaps: tuple[Swap, ...] = ()
     damaged: int = 0
     """Records of the history that could not be read."""
+    properties: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """What systemctl said of each unit's settings, by key."""
 
 
 def collected(parts: Mapping[str, bytes]) -> Collected:
@@ -54,7 +62,15 @@ def collected(parts: Mapping[str, bytes]) -> Collected:
         loads=tuple(one for one in loads if isinstance(one, Load)),
         swaps=tuple(one for one in swaps if isinstance(one, Swap)),
         damaged=sum(one is None for one in (*loads, *swaps)),
+        properties=dict(_properties(parts)),
     )
+
+
+def _properties(parts: Mapping[str, bytes]) -> Iterator[tuple[str, Mapping[str, str]]]:
+    for unit in _list(_object(parts.get("units.json")), "units"):
+        if isinstance(unit, dict) and isinstance(key := unit.get("key"), str):
+            told = bundle.shown(parts, key)
+            yield key, {name: one_line(told[name], 200) for name in SETTINGS if told.get(name)}
 
 
 def _object(content: bytes | None) -> Mapping[str, object]:

@@ -63,6 +63,10 @@ class Definition:
     """The newest first."""
     starts_unread: str = ""
     """Why the starts could not be read; "" when they could."""
+    unread: str = ""
+    """Why files, environment and folder are not known; "" when they were read."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """What systemctl says of its settings, where that stands in for the files."""
 
 
 async def define(host: Host, unit: Unit) -> Definition:
@@ -82,7 +86,7 @@ async def define(host: Host, unit: Unit) -> Definition:
     scripts = await discover.scripts(host, {unit.name: read})
     paths = unit_search.unit_files(blocks[0])
     texts = {**{path: text for path, text in scripts.items() if text is not None}, **await files.read(host, paths)}
-    found, unread = await _starts(host, facts, unit)
+    found, unread = await recent_starts(host, facts, unit)
     return Definition(
         tuple(UnitFile(path, _file(texts[path])) for path in dict.fromkeys([*paths, *texts])),
         tuple(tuple(word.replace(UNKNOWN, "?") for word in redact.mask_argv(words)) for words in read.commands),
@@ -105,7 +109,8 @@ async def _manager(host: Host, facts: HostFacts, unit: Unit) -> Manager:
     raise NotRunning(f"The manager {unit.manager} does not run, or this login may not ask it.")
 
 
-async def _starts(host: Host, facts: HostFacts, unit: Unit) -> tuple[tuple[Start, ...], str]:
+async def recent_starts(host: Host, facts: HostFacts, unit: Unit) -> tuple[tuple[Start, ...], str]:
+    """A unit's starts, the newest first, or why they cannot be read. Raises LinkLost, LinkRefused."""
     try:
         return await starts.recent(host, LogSource(unit.name, unit.manager, unit.serving.log_file), facts), ""
     except (LinkLost, LinkRefused):

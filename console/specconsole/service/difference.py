@@ -34,6 +34,8 @@ class Difference:
     """A unified diff, its heads included."""
     alike: int
     """Options and words that are the same in both commands."""
+    unread: str = ""
+    """Why nothing is known of environment and files; "" when they were compared."""
 
     @property
     def none(self) -> bool:
@@ -46,6 +48,8 @@ def differ(one: Definition, other: Definition) -> Difference:
     left, right = (_by_option(definition.commands) for definition in (one, other))
     commands = _changes(left, right)
     alike = len(left.keys() | right.keys()) - len(commands)
+    if unread := one.unread or other.unread:
+        return Difference(commands, (), (), alike, unread)
     return Difference(commands, _changes(one.environment, other.environment), tuple(_files(one, other)), alike)
 
 

@@ -30,6 +30,14 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("link.retry", "r", "try again", "Ask a host that was lost or has refused us once more", "retry", footer=0),
     Command(
+        "replay.pause",
+        "semicolon",
+        "pause time",
+        "Replay: let the time of the log stand still, or pass again",
+        "app.replay_pause",
+        footer=1,
+    ),
+    Command(
         "replay.next",
         "right_parenthesis",
         "next event",

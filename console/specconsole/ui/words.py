@@ -20,6 +20,11 @@ HEADER: tuple[Entry, ...] = (
         "the host said no: key, password or host key; nothing is tried again by itself",
         "the SSH connection",
     ),
+    (
+        "▶ plays, ‖ paused, ■",
+        "a replay: the time of its log passes, stands still since ; was pressed, or its recording ends here",
+        "the bundle",
+    ),
     ("read/write, read-only", "whether anything that changes the host is offered", "your login's rights, --read-only"),
 )
 

@@ -29,8 +29,8 @@ NOT_HERE = {
 _ROUND_TRIP_S = 0.0004
 _RETRY_S = 1.0
 _STANDS_S, _PATIENCE_S = 3.0, 30.0
-"""So many of the viewer's seconds a host that ends stays after log and samples were first given, and at most without that:
-whoever comes at the end finds its last state."""
+"""So many of the viewer's seconds time passes on after log and samples were first given, and at most without that: whoever
+comes at the end of what is played finds its last state."""
 _FRAMES_PER_SECOND = 20.0
 """The probe gives at most so many frames a second of the viewer's time, however fast that passes on the host."""
 _LEAST_SLEEP_S = 0.1
@@ -48,14 +48,14 @@ class SimulatedHost:
         site: Site | None = None,
         begin: Story = story.serving,
         cuts: Sequence[tuple[float, float]] = (),
-        ends: tuple[float, str] | None = None,
+        ends: float | None = None,
         read_only: bool = False,
         typed: str = "",
     ) -> None:
         """Make the host.
 
-        `cuts` are losses of the link, each so many seconds after opening, for so many seconds; with `ends` it is closed
-        for good at that moment (seconds since the epoch), for that reason.
+        `cuts` are losses of the link, each so many seconds after opening, for so many seconds; what it plays ends at
+        `ends` (seconds since the epoch): from then on its time stands still.
         """
         self._time: Clock = clock or SystemClock()
         self.clock: Clock = self._time.coarse(_LEAST_SLEEP_S) if isinstance(self._time, ScaledClock) else self._time
@@ -68,6 +68,8 @@ class SimulatedHost:
         self._begin = begin
         self._cuts = cuts
         self._ends = ends
+        self.over = False
+        """What it plays has ended."""
         self._read_only = read_only
         self._link = Latest(Link(LinkKind.CONNECTING, self.clock.monotonic()))
         self._tasks: set[asyncio.Task[None]] = set()
@@ -171,11 +173,20 @@ class SimulatedHost:
             await self._time.sleep(max(opened + at - self._time.monotonic(), 0.0))
             self.cut(seconds)
         if self._ends is not None:
-            at, why = self._ends
-            await self._time.sleep(max(at - self._time.now(), 0.0))
+            await self._time.sleep(max(self._ends - self._time.now(), 0.0))
             await self._be_seen()
-            self._link.set(Link(LinkKind.CLOSED, self.clock.monotonic(), reason=why))
-            self._lose()
+            self.over = True
+            self.hold(True)
+
+    @property
+    def held(self) -> bool:
+        """Its time stands still."""
+        return isinstance(self._time, ScaledClock) and self._time.held
+
+    def hold(self, held: bool) -> None:
+        """Let its time stand still, or pass again; once what it plays is over it does not."""
+        if isinstance(self._time, ScaledClock):
+            self._time.hold(held or self.over)
 
     async def _be_seen(self) -> None:
         """Stay until a viewer who came late has had log and samples, and a little longer; not for ever."""
@@ -214,10 +225,14 @@ class SimulatedHost:
         self._up()
 
     async def run(self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 10.0) -> Completed:  # noqa: ARG002
-        """Run a command; one that is not known ends with status 127. Raises as `Host.run`."""
+        """Run a command; one that is not known ends with status 127. Raises as `Host.run`.
+
+        The deadline counts the viewer's seconds: by the host's, at 60 times the speed, a machine that is busy for a
+        sixth of a second would make a healthy command late.
+        """
         self._need_link()
         work = asyncio.ensure_future(command.run(self.machine, argv))
-        limit = asyncio.ensure_future(self._time.sleep(deadline_s))
+        limit = asyncio.ensure_future(self._viewer_sleeps(deadline_s))
         try:
             await asyncio.wait((work, limit), return_when=asyncio.FIRST_COMPLETED)
             if not work.done():

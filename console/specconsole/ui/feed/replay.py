@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from specconsole.bench.run import BenchRun
     from specconsole.clock import Clock
     from specconsole.explain.collected import Collected
-    from specconsole.history.entry import Run
+    from specconsole.history.entry import Load, Run
     from specconsole.host.base import Host
     from specconsole.service.check import Check
+    from specconsole.service.definition import Definition
     from specconsole.service.mend import Mend
     from specconsole.service.mending import Mended, Overhaul
     from specconsole.service.unit import Unit
@@ -41,6 +42,27 @@ class ReplayFeeds(HostFeeds):
                 "This bundle holds nothing of the doctor.", hint=f"specconsole doctor {self._collected.host} looks."
             )
         yield self._collected.checks
+
+    async def definition(self, unit: Unit) -> AsyncGenerator[Definition, None]:
+        """The command, the settings that systemctl told, and the starts up to now: a bundle keeps no files."""
+        from specconsole.logs import redact
+        from specconsole.service.definition import Definition, recent_starts
+
+        found, unread = await recent_starts(self._host, await self._host.up(), unit)
+        host = self._collected.host
+        yield Definition(
+            commands=(tuple(redact.mask_argv(unit.serving.argv)),) if unit.serving.argv else (),
+            starts=found,
+            starts_unread=unread,
+            unread=f"A bundle keeps neither; specconsole connect {host} and Enter on the unit read them.",
+            properties=self._collected.properties.get(unit.key, {}),
+        )
+
+    async def loads(self) -> tuple[Load, ...]:
+        """The loads that were remembered where the bundle was made, of those that were over by now; the newest first."""
+        now = self._clock.now()
+        known = (one for one in self._collected.loads if (one.ready or one.ended or now) < now)
+        return tuple(sorted(known, key=lambda one: one.started, reverse=True))
 
 
 class NoLints:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from textual.reactive import var
+
 from specconsole.ui.part.experimenting import ExperimentApp
+from specconsole.ui.widgets.header import replay_row
 
 if TYPE_CHECKING:
     from specconsole.host.simulated.replay import Player
+    from specconsole.ui.rows.row import Row
 
 
 class ReplayApp(ExperimentApp):
@@ -15,6 +19,14 @@ class ReplayApp(ExperimentApp):
 
     replay: Player | None = None
     """What is played; None: the host is there now."""
+    played: var[Row] = var(())
+    """How that stands; (): the host is there now."""
+
+    def tick(self) -> None:
+        """Say how the replay stands, too."""
+        super().tick()
+        if self.replay is not None:
+            self.played = replay_row(self.replay.standing, self.stamp(self.replay.end))
 
     def on_ready(self) -> None:
         """Show what was shown before the jump, and say what is here."""
@@ -27,8 +39,17 @@ class ReplayApp(ExperimentApp):
             self.tell(self.replay.said)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Jumps are offered in a replay alone."""
-        return (action != "replay_to" or self.replay is not None) and super().check_action(action, parameters)
+        """Jumps and pauses are offered in a replay alone."""
+        jumps = action in ("replay_to", "replay_pause")
+        return (not jumps or self.replay is not None) and super().check_action(action, parameters)
+
+    def action_replay_pause(self) -> None:
+        """Let the time of the log stand still, or pass again."""
+        if self.replay is None:
+            return
+        if why := self.replay.pause():
+            self.tell(why, "warning")
+        self.tick()
 
     def action_replay_to(self, what: str, by: int) -> None:
         """Go on with the replay at another moment, or at another speed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from rich.cells import chop_cells
@@ -25,15 +26,19 @@ def definition_rows(
     definition: Definition, loads: Sequence[Load], moment: Moment, cells: int, running: str = ""
 ) -> list[Row]:
     """All that defines a unit: command, environment, starts, files; `running` is the id of the start that runs now."""
-    note = "as systemd starts it: specifiers and variables put in, secrets masked"
+    note = "as systemd starts it, variables put in, secrets masked"
     rows = [*_head("command", note), *_command(definition.commands, cells)]
     whole = (
         ""
         if definition.complete
         else "not whole: some of it comes from the manager, or from a file that is not readable"
     )
-    rows += [*_head("environment", whole, "warn"), *_environment(definition.environment, cells)]
-    rows += [_line("  in the folder ", definition.folder)]
+    if definition.unread:
+        rows += [*_head("environment and files"), *_sentence(definition.unread, cells)]
+        rows += [*_head("settings", "what systemctl said"), *_properties(definition.properties, cells)]
+    else:
+        rows += [*_head("environment", whole, "warn"), *_environment(definition.environment, cells)]
+        rows += [_line("  in the folder ", definition.folder)]
     rows += [*_head("starts", "what systemd said of them in the journal"), *_starts(definition, moment, cells, running)]
     rows += [*_head("loads", "what this machine remembers of them"), *_loads(loads, moment)]
     for file in definition.files:
@@ -48,6 +53,8 @@ def difference_rows(found: Difference, one: str, other: str, cells: int) -> list
         *_head("commands", f"{len(found.commands)} differ, {found.alike} are alike"),
         *_changes(found.commands, cells),
     ]
+    if found.unread:
+        return [*rows, *_head("environment and files"), *_sentence(found.unread, cells)]
     rows += [*_head("environment", _count(found.environment)), *_changes(found.environment, cells, "=")]
     rows += [*_head("files", "" if found.files else "they do not differ")]
     for line in found.files:
@@ -77,6 +84,12 @@ def _chopped(indent: str, said: str, ink: str, cells: int, hanging: str = "    "
         yield ((indent + hanging, "text"), (piece, ink))
 
 
+def _sentence(said: str, cells: int) -> Iterator[Row]:
+    """Why something is not known."""
+    for line in textwrap.wrap(text.one_line(said, 600), max(cells - 3, 16)):
+        yield ((f"  {line}", "warn"),)
+
+
 def _command(commands: Sequence[Sequence[str]], cells: int) -> Iterator[Row]:
     if not commands:
         yield _line("  ", "no command could be read", "warn")
@@ -101,9 +114,16 @@ def _environment(environment: Mapping[str, str], cells: int) -> Iterator[Row]:
         yield from _chopped("  ", f"{name}={value}", "text", cells)
 
 
+def _properties(properties: Mapping[str, str], cells: int) -> Iterator[Row]:
+    if not properties:
+        yield _line("  ", "nothing", "muted")
+    for name, value in properties.items():
+        yield from _chopped("  ", f"{name}={value}", "text", cells)
+
+
 def _starts(definition: Definition, moment: Moment, cells: int, running: str) -> Iterator[Row]:
     if definition.starts_unread:
-        yield from _chopped("  ", definition.starts_unread, "warn", cells)
+        yield from _sentence(definition.starts_unread, cells)
     elif not definition.starts:
         yield _line("  ", "the journal holds none", "muted")
     for start in definition.starts[:_REMEMBERED]:

@@ -124,10 +124,10 @@ def _last(text: str, cells: int) -> str:
 
 
 def apart(left: Iterable[Run], right: Iterable[Run], cells: int, between: str = " ", ink: str = "text") -> Row:
-    """Put one row at the left edge and one at the right edge; where both do not fit, the left one is cut."""
+    """Put one row at the left edge and one at the right edge, never touching; where both do not fit, the left one is cut."""
     right = cut(right, cells)
     room = cells - width(right)
-    left = cut(left, room)
+    left = cut(left, room - 1 if right else room)
     gap = room - width(left)
     return (*left, (between * gap, ink), *right) if gap > 0 else (*left, *right)
 

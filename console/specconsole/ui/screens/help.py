@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable
+from itertools import zip_longest
 from typing import ClassVar
 
 from textual import events
@@ -66,7 +67,7 @@ class HelpScreen(LeftOnce, Resized, ModalScreen[None]):
     @property
     def _cells(self) -> int:
         """The width of the text, as `help.tcss` makes it: known beforehand, since a screen that is just being opened may miss a second layout."""
-        return min(self.app.size.width * 9 // 10, 110) - 5
+        return min(self.app.size.width * 9 // 10, 110) - 7
 
     def text(self, cells: int) -> Content:
         """The whole help as one text, each meaning wrapped beside its name."""
@@ -106,10 +107,12 @@ def _part(heading: str, entries: Iterable[words.Entry], cells: int) -> list[Cont
 
 
 def _entry(shown: str, meaning: str, source: str, cells: int) -> list[Content]:
-    name = ("  " + shown).ljust(_NAME)
-    beside = textwrap.wrap(meaning, max(cells - _NAME, 20)) or [""]
-    lines = [Content.assemble((name, "$ink-key"), beside[0])]
-    lines += [Content(" " * _NAME + line) for line in beside[1:]]
+    names = textwrap.wrap(shown, _NAME - 4)
+    beside = textwrap.wrap(meaning, max(cells - _NAME, 20))
+    lines = [
+        Content.assemble((("  " + name).ljust(_NAME), "$ink-key"), line)
+        for name, line in zip_longest(names, beside, fillvalue="")
+    ]
     if source:
         lines.append(Content.assemble(" " * _NAME, ("from " + source, "$ink-muted")))
     return lines

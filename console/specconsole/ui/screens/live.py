@@ -11,6 +11,7 @@ from textual.screen import Screen
 
 from specconsole.host.base import Link
 from specconsole.ui.resizing import Resized
+from specconsole.ui.rows.row import Row
 from specconsole.ui.widgets.header import Header, Served
 
 
@@ -23,6 +24,8 @@ class LiveScreen(Resized, Screen[None], inherit_bindings=False):
     """What may be done on the host; "" before it is known."""
     link: var[Link | None] = var(None)
     """The state of the link."""
+    played: var[Row] = var(())
+    """How a replay stands; (): the host is there now."""
     served: var[Served] = var(Served())
     """What runs, for the header."""
     now: var[float] = var(0.0)
@@ -65,4 +68,4 @@ class LiveScreen(Resized, Screen[None], inherit_bindings=False):
     def header(self) -> Header:
         """The header, bound to this screen."""
         me = LiveScreen
-        return Header().data_bind(me.host_name, me.rights, me.link, me.served, me.now, me.clock_text)
+        return Header().data_bind(me.host_name, me.rights, me.link, me.played, me.served, me.now, me.clock_text)

@@ -47,6 +47,14 @@ def link_run(link: Link | None, now: float) -> Run:
     }[link.kind]
 
 
+def replay_row(standing: str, end: str) -> Row:
+    """How a replay stands, `standing` as `Player` says it; it ends at `end`, a time of day."""
+    return {
+        "paused": (("‖ paused", "warn"), ("  ; goes on", "muted")),
+        "ended": ((f"■ the recording ends here, {end}", "warn"), ("  ( { < go back", "muted")),
+    }.get(standing, (("▶ plays", "good"),))
+
+
 def _attempt(link: Link, now: float) -> str:
     number = f", attempt {link.attempt}" if link.attempt else ""
     if link.next_try is None or link.next_try <= now:
@@ -54,15 +62,25 @@ def _attempt(link: Link, now: float) -> str:
     return f"{number}, next try in {link.next_try - now:.0f} s"
 
 
-def header_row(host: str, link: Link | None, served: Served, *, rights: str, clock: str, now: float, cells: int) -> Row:
-    """The whole row; parts of less weight go first when room is short, host and link never."""
+def header_row(
+    host: str,
+    link: Link | None,
+    served: Served,
+    *,
+    rights: str,
+    clock: str,
+    now: float,
+    cells: int,
+    played: Row = (),
+) -> Row:
+    """The whole row; parts of less weight go first when room is short, host and link never; a replay has no link."""
     limited = rights == READ_ONLY
     shown: Row = ((rights, "warn" if limited else "muted"),) if rights else ()
     right = fitting([(1 if limited else 2, shown), (3, ((clock, "text"),))], max(cells // 3, 9), "   ")
     dot: Run = (" · ", "muted")
     parts: list[tuple[int, Row]] = [
         (5, (("specconsole", "muted"),)),
-        (0, ((text.one_line(host), "strong"), (" ", "text"), link_run(link, now))),
+        (0, ((text.one_line(host), "strong"), (" ", "text"), *(played or (link_run(link, now),)))),
         (1, (("  ", "text"), (text.one_line(served.model), "text")) if served.model else ()),
         (4, (dot, (f"vLLM {text.one_line(served.version, 24)}", "muted")) if served.version else ()),
         (3, (dot, (served.parallelism, "muted")) if served.parallelism else ()),
@@ -102,6 +120,8 @@ class Header(Horizontal, Covered):
     """What may be done on the host; "" before it is known."""
     link: var[Link | None] = var(None)
     """The state of the link."""
+    played: var[Row] = var(())
+    """How a replay stands; (): the host is there now."""
     served: var[Served] = var(Served())
     """What runs there."""
     now: var[float] = var(0.0)
@@ -116,7 +136,7 @@ class Header(Horizontal, Covered):
 
     def on_mount(self) -> None:
         """Draw whenever something changes."""
-        for name in ("host_name", "rights", "link", "served", "now", "clock_text"):
+        for name in ("host_name", "rights", "link", "played", "served", "now", "clock_text"):
             self.watch(self, name, self.redraw)
 
     def on_resize(self) -> None:
@@ -136,6 +156,7 @@ class Header(Horizontal, Covered):
             clock=self.clock_text,
             now=self.now,
             cells=cells,
+            played=self.played,
         )
         for rows, part in zip(self.query_children(Rows), split(row, cells - _CLOCK), strict=True):
             rows.show([part])

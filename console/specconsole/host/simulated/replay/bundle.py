@@ -55,7 +55,7 @@ def read(parts: Mapping[str, bytes]) -> Bundle:
         host=str(about.get("host") or "unknown")[:100],
         made=float(about["made"]),
         units=units,
-        shows={key: _properties(parts.get(f"unit-{name}.txt", b"")) for key, name in names.items()},
+        shows={key: shown(parts, key) for key in units},
         records={key: list(_records(parts.get(f"log-{name}.jsonl", b""))) for key, name in names.items()},
         frames=sorted(_frames(parts.get("samples.jsonl", b"")), key=lambda frame: float(frame["t"])),
         pages={key: sorted(_pages(parts, f"metrics-{name}-")) for key, name in names.items()},
@@ -90,8 +90,9 @@ def _is_moment(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < _LATEST
 
 
-def _properties(content: bytes) -> Mapping[str, str]:
-    lines = content.decode(errors="replace").splitlines()
+def shown(parts: Mapping[str, bytes], key: str) -> Mapping[str, str]:
+    """What systemctl said of a unit, by property."""
+    lines = parts.get(f"unit-{_plain(key)}.txt", b"").decode(errors="replace").splitlines()
     return {name: value for name, equals, value in (line.partition("=") for line in lines) if equals}
 
 

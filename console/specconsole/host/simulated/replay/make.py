@@ -71,7 +71,7 @@ def play(kept: Bundle, begin: float, pace: float, base: Clock | None = None) -> 
         clock=clock,
         site=_site(kept, known, begin - boot, pace),
         begin=_story(kept, known),
-        ends=(end, "the bundle ends here"),
+        ends=end,
         read_only=True,
     )
 

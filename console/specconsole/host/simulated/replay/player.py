@@ -47,6 +47,8 @@ class Player:
     """How the viewer had the screen."""
     again: bool = False
     """A jump was asked for: the host is to be opened anew."""
+    shown: SimulatedHost | None = None
+    """The host that was made last."""
 
     @classmethod
     def of(
@@ -72,7 +74,27 @@ class Player:
     def host(self, base: Clock | None = None) -> SimulatedHost:
         """The host from the moment on that was asked for, not yet opened."""
         self.again = False
-        return play(self.kept, self.at, self.pace, base)
+        self.shown = play(self.kept, self.at, self.pace, base)
+        return self.shown
+
+    @property
+    def end(self) -> float:
+        """When what it plays ends, in seconds since the epoch."""
+        return bounds(self.kept)[1]
+
+    @property
+    def standing(self) -> str:
+        """How it stands now: plays, paused or ended."""
+        if self.shown is None or not self.shown.held:
+            return "plays"
+        return "ended" if self.shown.over else "paused"
+
+    def pause(self) -> str:
+        """Let the time of the log stand still, or pass again: why neither can be, in a sentence, or ""."""
+        if self.shown is None or self.shown.over:
+            return "The replay ends here."
+        self.shown.hold(not self.shown.held)
+        return ""
 
     def seek(self, now: float, what: str, by: int) -> str:
         """Ask for a jump from now (seconds since the epoch): why there is none, in a sentence; "" when it is to be made.
