@@ -210,6 +210,11 @@ EXAMPLES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("Aug 07 11:48:33 gpu02 systemd[1]: vllm.service: Failed to load environment files: No such file or directory", "bad_unit", {"why": "No such file or directory"}),
     ("Aug 07 11:48:33 gpu02 systemd[1]: Dependency failed for vllm.service - vLLM.", "dependency", {}),
     ("Aug 07 11:48:33 gpu02 systemd[1]: vllm.service: Main process exited, code=exited, status=1/FAILURE", "unknown_error", {"exit_status": 1}),
+    ("x 33030528 (size 33030528), error: No space left on device (28)", "shm_full", {}),
+    ("ImportError: libcuda.so.1: cannot open shared object file: No such file or directory", "no_gpu", {}),
+    ('docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].', "no_gpu", {}),
+    ("nvidia-container-cli: initialization error: nvml error: driver not loaded: unknown.", "driver_not_loaded", {}),
+    ("nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.8, please update your driver to a newer version", "driver_too_old", {"wanted": "12.8"}),
 )  # fmt: skip
 
 HARMLESS: tuple[str, ...] = (

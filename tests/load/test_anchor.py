@@ -34,7 +34,7 @@ CLUE = re.compile(
     r"Xid|left-over|status=2|terminated|[Ii]nsufficient|required|must be|out of memory|No available|mismatch|is lost|"
     r"repeated too|no kernel image|Cannot|cannot|Watchdog|died|exited|Refused|refused|Segfault|Permission|weights missing|"
     r"atal|Duplicate GPU|code=|Segmentation|core dumped|\[type=|\[Errno|Not Found for|match with|out of resource|should have|divisible|"
-    r"did not match|has no |does not exist|No route|unreachable"
+    r"did not match|has no |does not exist|No route|unreachable|unsatisfied|could not select"
 )
 """The words of a clue as one expression."""
 NAMES = ("dense-baseline", "dense-dies", "dense-ngram", "moe-baseline", "moe-eagle3", "moe-ngram", "moe-sync")

@@ -11,6 +11,7 @@ from specconsole.load import stack
 from specconsole.load.condition import Evidence
 from specconsole.load.evidence import HostEvidence
 from specconsole.load.judge import judge
+from specconsole.load.sign import Signs
 from specconsole.load.verdict import Judgement
 
 PYSPY = """Process 4711: VLLM::Worker_TP0
@@ -45,6 +46,9 @@ def test_verdicts() -> None:
     assert judge(Evidence(host=busy, stepping=False, stalled_s=400.0)).judgement is Judgement.STUCK
     assert judge(Evidence(host=compiling, stepping=False, stalled_s=400.0)).judgement is Judgement.WORKING
     assert judge(Evidence(stepping=False)).judgement is Judgement.WATCH
+    silent = Signs(last="vLLM is using nccl==2.27.5")  # two stacks beside such a log make the hang no less sure
+    assert judge(Evidence(stepping=False, stalled_s=400.0, signs=silent)).judgement is Judgement.STUCK
+    assert judge(Evidence(stepping=False, stalled_s=60.0, signs=silent)).judgement is Judgement.WATCH
 
 
 @given(st.text(max_size=500))

@@ -45,7 +45,7 @@ WORDS = (
     "status=2", "terminated", "Insufficient", "insufficient", "required", "must be", "out of memory", "No available",
     "mismatch", "is lost", "repeated too", "no kernel image", "Cannot", "cannot", "Watchdog", "died", "exited",
     "Refused", "refused", "Segfault", "Segmentation", "core dumped", "Permission", "weights missing", "atal", "Duplicate GPU",
-    "code=", "[type=", "[Errno", "did not match", "has no ", "does not exist", "No route", "unreachable", "Not Found for", "match with", "out of resource", "should have", "divisible",
+    "code=", "[type=", "[Errno", "did not match", "has no ", "does not exist", "No route", "unsatisfied", "could not select", "unreachable", "Not Found for", "match with", "out of resource", "should have", "divisible",
 )  # fmt: skip
 """A line without any of these is no clue; most of a log is passed by them alone."""
 _SUPPORTING = words_of(pattern for _, pattern in SUPPORT)

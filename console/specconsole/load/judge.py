@@ -89,7 +89,7 @@ def _judgement(name: str, evidence: Evidence) -> Judgement:
         return Judgement.WATCH
     if name in _FIXED:
         return _FIXED[name]
-    if name == "same_frame" and evidence.host is None:
+    if name == "same_frame" and evidence.host is None and _silent_s(evidence) < _collective_s(evidence):
         return Judgement.WATCH
     if name in _HANGS or name == "collective":
         # A failed completion is final: NCCL does not try again.
@@ -99,6 +99,11 @@ def _judgement(name: str, evidence: Evidence) -> Judgement:
         return Judgement.STUCK if older(evidence, least_s) and seen else Judgement.WATCH
     slow = evidence.pace is not None and not evidence.pace.complete and evidence.pace.slow(evidence.usual_s)
     return Judgement.WORKING_SLOW if slow else Judgement.WORKING
+
+
+def _silent_s(evidence: Evidence) -> float:
+    """For how long nothing came after the collectives' set-up, which is the common hang; 0.0 elsewhere, and where no time is told."""
+    return evidence.stalled_s or 0.0 if evidence.signs.after_nccl else 0.0
 
 
 def _collective_s(evidence: Evidence) -> float:
