@@ -215,6 +215,16 @@ EXAMPLES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ('docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].', "no_gpu", {}),
     ("nvidia-container-cli: initialization error: nvml error: driver not loaded: unknown.", "driver_not_loaded", {}),
     ("nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.8, please update your driver to a newer version", "driver_too_old", {"wanted": "12.8"}),
+    ("torch.OutOfMemoryError: HIP out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total capacity of 191.98 GiB of which 1.10 GiB is free.", "oom", {"tried_gib": 2.0, "gpu": 3}),
+    ("torch.AcceleratorError: HIP error: invalid device function", "no_kernel_image", {}),
+    ("OSError: libcudnn.so.9: cannot open shared object file: No such file or directory", "broken_install", {"library": "libcudnn.so.9"}),
+    ("ImportError: /lib/x86_64-linux-gnu/libstdc++.so.6: version `GLIBCXX_3.4.32' not found (required by /opt/v/vllm/_C.abi3.so)", "broken_install", {"why": "GLIBCXX_3.4.32"}),
+    ("KeyError: 'layers.30.mlp.experts.w2_weight'", "weights_mismatch", {"tensor": "layers.30.mlp.experts.w2_weight"}),
+    ("AssertionError: 151936 is not divisible by 3", "heads_not_divisible", {"size": 151936, "tp": 3}),
+    ("OSError: [Errno 99] error while attempting to bind on address ('10.1.1.1', 8000): cannot assign requested address", "bad_address", {}),
+    ("ImportError: Please install vllm[audio] for audio support", "module_missing", {"module": "vllm[audio]"}),
+    ("RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' start method", "fork_after_cuda", {}),
+    ("RuntimeError: vLLM failed to compile the model. The most likely reason for this is that a previous compilation failed, leading to a corrupted compilation artifact.", "compile_cache", {}),
 )  # fmt: skip
 
 HARMLESS: tuple[str, ...] = (

@@ -95,7 +95,7 @@ def test_the_deepest_process_tells_though_another_one_was_heard_first() -> None:
         f"{ENGINE}EngineCore failed to start.\n{ENGINE}Traceback (most recent call last):\n"
         f"{ENGINE}Exception: WorkerProc initialization failed due to an exception in a background process.\n"
         f"{WORKER}WorkerProc failed to start.\n{WORKER}Traceback (most recent call last):\n"
-        f"{WORKER}KeyError: 'layers.0.mlp.experts.w13_weight'\n"
+        f"{WORKER}KeyError: 'layers.0.mlp.experts.w13'\n"
     )
     found = named(log)
     assert (found.name, found.process) == ("unknown_error", "Worker_TP1")

@@ -79,7 +79,7 @@ FORMS: tuple[tuple[Kind, Callable[[str], bool]], ...] = (
     (Kind.LOG, _form(
         r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d|\d{1,3}%(?: Completed)? ?\||NCCL (?:INFO|WARN)|Traceback \(most recent call last\)"
         r"|(?:^|[ \x22])(?:[a-z_][\w]*\.)*[A-Z]\w*(?:Error|Exception|Interrupt): |(?:INFO|WARNING|ERROR): {4,}\S|__REALTIME_TIMESTAMP|ray workers to be active"
-        r"|systemd(?:-journald?)?\[\d+\]: |(?:SpecDecoding|Speculative) metrics: |NVRM: |\[[DIWEF]\d{4} \d\d:\d\d:\d\d\.\d|error: (?:unrecognized arguments|argument |invalid |the following arguments)|Killed process \d+|\[Errno -?\d+\] |: command not found$|\(core dumped\)|Reason: +OOMKilled|Error response from daemon|nvidia-container-cli: |not seeing messages from other users|^-- (?:No entries|Logs begin|Journal begins)|Journal file .{1,200} is truncated|^\[ *\d+\.\d{6}\] "
+        r"|systemd(?:-journald?)?\[\d+\]: |(?:SpecDecoding|Speculative) metrics: |NVRM: |\[[DIWEF]\d{4} \d\d:\d\d:\d\d\.\d|error: (?:unrecognized arguments|argument |invalid |the following arguments)|Killed process \d+|\[Errno -?\d+\] |: command not found$|\(core dumped\)|Reason: +OOMKilled|Error response from daemon|nvidia-container-cli: |: version [`']GLIBC|not seeing messages from other users|^-- (?:No entries|Logs begin|Journal begins)|Journal file .{1,200} is truncated|^\[ *\d+\.\d{6}\] "
     )),
     (Kind.NOTES, _form(r"(?:speedup|speed-up|baseline|vanilla|no[ _-]spec|speculative|draft|n-?gram|eagle|\bmtp\b|k=\d|spec\b|acceptance len)(?is:.*)(?:tok(?:en)?s?/s|\btps\b|ms ?(?:/|per) ?(?:output )?tok|decode time|acceptance|accpt len|\b\d+(?:\.\d+)? s$)")),
 )  # fmt: skip
