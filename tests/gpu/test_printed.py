@@ -32,6 +32,22 @@ def test_table() -> None:
     assert seen.driver == "580.126.09"
 
 
+def test_table_tells_mig_in_its_third_line() -> None:
+    rows = TABLE.splitlines()[2:4]
+    for word, known in (("Enabled", True), ("Disabled", False), ("N/A", None)):
+        third = f"|                                         |                        | {word:>20} |"
+        assert printed.table("\n".join((*rows, third))).gpus[0].mig is known
+    assert [gpu.mig for gpu in printed.table(TABLE).gpus] == [None, None]
+
+
+def test_a_lost_card_has_no_name_and_is_the_reason_for_no_devices() -> None:
+    header = "index, name, memory.used [MiB], memory.total [MiB], utilization.gpu [%]\n"
+    (gpu,) = printed.rows(f"{header}1, [GPU is lost], [GPU is lost], [GPU is lost], [GPU is lost]\n").gpus
+    assert (gpu.name, gpu.error) == ("", "GPU is lost")
+    said = "Unable to determine the device handle for GPU0000:4F:00.0: Unknown Error\nNo devices were found\n"
+    assert printed.messages(said).failure == "gpu_lost"
+
+
 def test_rows_without_a_header_by_their_units() -> None:
     (gpu,) = printed.rows("3, NVIDIA A100 80GB PCIe, 100 %, 10162 MiB, 81920 MiB, 95.1 W, 300 W\n").gpus
     assert (gpu.index, gpu.util, gpu.memory_used, gpu.memory_total) == (3, 1.0, 10162 * MIB, 81920 * MIB)

@@ -120,7 +120,8 @@ def _guessed(line: str) -> list[str]:
 
 def _gpu(row: Mapping[str, Any]) -> Gpu:
     values = {name: value for name, value in row.items() if name in Gpu.__dataclass_fields__}
-    values["name"] = one_line(str(values.get("name", "")), 120)
+    name = one_line(str(values.get("name", "")), 120)
+    values["name"] = "" if name.startswith("[") else name  # [GPU is lost] in every cell
     return Gpu(**values)
 
 
@@ -200,7 +201,8 @@ def table(text: str) -> Printed:
                 modes.append(head[3])
             continue
         modes.append(head[3])
-        found.append(_of_cells(int(head[1]), head[2].strip(), first, state, second))
+        gpu = _of_cells(int(head[1]), head[2].strip(), first, state, second)
+        found.append(replace(gpu, mig=_MIG.get("".join(lines[place + 2 : place + 3]).strip(" |"))))
     held = re.findall(r"(?m)^\| +(?:\d+) +(?:\S+ +\S+ +)?(\d+) +[CGM+]+ +(\S.*?) +(\d+MiB|N/A) *\|$", text)
     processes = tuple(GpuProcess(int(pid), one_line(name, 120), _mib(size), None) for pid, name, size in held)
     failure = "gpu_error" if any(gpu.error == ERRS for gpu in found) else ""
@@ -209,6 +211,8 @@ def table(text: str) -> Printed:
     )
 
 
+_MIG = {"Enabled": True, "Disabled": False}
+"""The third line of a GPU; older drivers and cards without it print N/A or nothing."""
 ERRS = "nvidia-smi prints ERR! for it"
 """Of a GPU with several such cells: the driver cannot read it."""
 
