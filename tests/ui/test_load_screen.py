@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from specconsole.engine.health import Health
+from specconsole.errors import ConfigError
 from specconsole.gpu.sample import GpuProcess, UnitProcess, UnitTree
 from specconsole.history.entry import Load
 from specconsole.host.simulated import recording
@@ -16,7 +17,7 @@ from specconsole.logs.record import LogRecord
 from specconsole.ui.screens.dashboard import DashboardScreen
 from specconsole.ui.screens.load import LoadScreen
 from tests.load.log import records
-from tests.ui.scene import BASE, NGRAM, Scene, engine, fleet, gpu, unit, units
+from tests.ui.scene import BASE, NGRAM, Scene, appears, engine, fleet, gpu, shown, unit, units
 from tests.ui.test_dashboard import text, title
 from tests.ui.test_load_rows import USUAL
 from tests.ui.test_snapshots import SIZE_NAMES, SIZES, Compare
@@ -135,6 +136,9 @@ async def test_the_interval_rests_on_earlier_loads_and_without_them_on_nothing(
     scene = Scene()
     async with scene.app.run_test(size=(120, 40)) as pilot:
         scene.feeds.put("units", started(20.0))
+        scene.feeds.put("engine", engine(Health.REFUSED))
+        await scene.settle(pilot)
+        scene.app.tick()
         await scene.settle(pilot)
         assert "ready: no history yet" in title(scene, "load")
 
@@ -168,6 +172,7 @@ async def test_two_units_load_at_once_and_the_selected_one_is_told_whole(make_sc
         scene.feeds.put("units", both)
         await scene.settle(pilot)
         scene.feeds.put(f"log {BASE}", log("moe-sync", scene.clock.now() - 50.0, 50.0, BASE))
+        scene.app._starts.engine(BASE, engine(Health.REFUSED))  # of played feeds all servers are one
         await scene.settle(pilot)
         scene.app.tick()
         await scene.settle(pilot)
@@ -197,3 +202,59 @@ async def test_a_unit_that_loads_beside_a_serving_one_is_looked_at_when_selected
         scene.app.tick()
         await scene.settle(pilot)
         assert "baseline  ◐ loading 0:50" in title(scene, "load")
+
+
+async def connected(scene: Scene, pilot: Any) -> None:
+    """A console that comes to a unit which runs for long, and has not heard its server yet."""
+    scene.feeds.put("units", started(3000.0))
+    await scene.settle(pilot)
+    scene.app.tick()
+    await scene.settle(pilot)
+
+
+async def test_a_unit_whose_server_was_not_asked_yet_is_not_called_loading() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await connected(scene, pilot)
+        await appears(scene, pilot, "systemd runs it; asking its server, reading its log…")
+        scene.feeds.put("log", log("moe-eagle3", scene.clock.now() - 3000.0, 60.0))  # of its past only a part, so far
+        await scene.settle(pilot)
+        scene.app.tick()
+        await appears(scene, pilot, "systemd runs it; ")
+        assert "loading" not in shown(scene)
+        assert "ready" not in shown(scene)
+        scene.feeds.put("engine", engine(mono=scene.clock.monotonic()))
+        await appears(scene, pilot, "● answering")
+        assert "loading" not in shown(scene)
+
+
+async def test_it_loads_once_its_server_was_seen_not_to_answer() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await connected(scene, pilot)
+        scene.feeds.put("engine", engine(Health.REFUSED))
+        await appears(scene, pilot, "◐ loading")
+
+
+@pytest.mark.parametrize("active", ["activating", "active"])
+async def test_it_loads_where_systemd_says_so_or_its_beginning_was_seen(active: str) -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        scene.feeds.put("units", started(3000.0 if active == "activating" else 2.0, active))
+        await scene.settle(pilot)
+        scene.app.tick()
+        await appears(scene, pilot, "◐ loading")
+
+
+async def test_its_log_has_to_do_where_its_server_cannot_be_asked() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await connected(scene, pilot)
+        scene.feeds.put("engine", ConfigError("The key command failed."))
+        await scene.settle(pilot)
+        scene.app.tick()
+        await appears(scene, pilot, "systemd runs it; ")
+        scene.feeds.put("log", log("moe-eagle3", scene.clock.now() - 60.0, 60.0))
+        await scene.settle(pilot)
+        scene.app.tick()
+        await appears(scene, pilot, "◐ loading")

@@ -62,7 +62,7 @@ async def test_the_engine_is_asked_of_the_unit_that_runs(make_scene: Callable[..
         assert "engine" not in scene.feeds.opened
         scene.feeds.put("units", units())
         await scene.settle(pilot)
-        assert "◐ loading —" in text(scene), "when it began is not known, and nothing was answered yet"
+        assert "systemd runs it; asking its server" in text(scene), "nothing was answered yet"
         scene.feeds.put("engine", engine(Health.REFUSED, reason="Nothing listens at 127.0.0.1:8000."))
         await scene.settle(pilot)
         assert "◐ loading —  ready: no history yet" in title(scene, "load")

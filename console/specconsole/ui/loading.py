@@ -31,6 +31,8 @@ class Loading:
     trend: Trend = field(default_factory=Trend)
     refused: bool = False
     """Its server was seen not to answer yet."""
+    unasked: bool = False
+    """It runs, and that is all: its beginning was not seen, and its server was not asked yet whether it serves."""
 
     @property
     def age_s(self) -> float | None:
@@ -40,5 +42,5 @@ class Loading:
 
     @property
     def goes_on(self) -> bool:
-        """It is neither answering nor over."""
-        return self.attempt.stage is Stage.LOADING
+        """It is known to load: neither answering, nor over, nor still to be asked."""
+        return self.attempt.stage is Stage.LOADING and not self.unasked

@@ -221,6 +221,8 @@ class LiveApp(TellingApp):
     def _failed(self, name: str, why: str) -> None:
         before = self.feeds.get(name, Feed())
         self.feeds = {**self.feeds, name: Feed(before.at, before.interval_s, why)}
+        if name.startswith("engine") and why:
+            self._starts.mute(name.removeprefix("engine").strip() or (self.unit.key if self.unit else ""))
 
     def _take_link(self, link: Link) -> None:
         self.now = max(self.now, self.clock.monotonic())

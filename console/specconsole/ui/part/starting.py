@@ -33,6 +33,10 @@ class Starts:
         self._trends: dict[str, Trend] = {}
         self._told: dict[str, _Step] = {}
         self._shown: dict[str, Loading] = {}
+        self._begun: dict[str, tuple[str, bool]] = {}
+        """Of each unit the invocation that was met last, and whether its beginning was seen."""
+        self._mute: set[str] = set()
+        """Units whose servers cannot be asked: what their logs say has to do."""
 
     @property
     def followers(self) -> tuple[Follower, ...]:
@@ -52,8 +56,15 @@ class Starts:
                 self._followers[unit.key] = Follower(self._host, unit, self._clock)
         for key in self._followers.keys() - {unit.key for unit in units}:
             del self._followers[key]
-        for follower in self._followers.values():
+        for key, follower in self._followers.items():
             follower.units(units)
+            attempt = follower.attempt
+            if attempt and self._begun.get(key, ("",))[0] != attempt.invocation:
+                self._begun[key] = attempt.invocation, bool(attempt.spans)  # no line of it was read yet
+
+    def mute(self, key: str) -> None:
+        """A unit's server cannot be asked."""
+        self._mute.add(key)
 
     def records(self, key: str, records: Sequence[LogRecord]) -> None:
         """Take in a unit's log records."""
@@ -68,6 +79,7 @@ class Starts:
         follower = self._followers.get(key)
         if follower is None:
             return None
+        self._mute.discard(key)
         follower.engine(seen)
         return follower if follower.unproven and follower.attempt and not follower.attempt.late else None
 
@@ -131,4 +143,14 @@ class Starts:
             standing.diagnosis,
             self._trends.get(key, Trend()),
             follower.watched == attempt.invocation,
+            self._unasked(key, follower, attempt),
+        )
+
+    def _unasked(self, key: str, follower: Follower, attempt: LoadTimeline) -> bool:
+        """Whether all that is known of a start that may load or serve is that systemd calls its unit active."""
+        if attempt.stage is not Stage.LOADING or follower.watched == attempt.invocation or attempt.note:
+            return False
+        told = key in self._mute and bool(attempt.spans) and attempt.startup_at is None
+        return (
+            follower.unit.state.active == "active" and not told and self._begun.get(key) != (attempt.invocation, True)
         )

@@ -173,13 +173,15 @@ class DashboardScreen(LoggingScreen, inherit_bindings=False):
         loading = led(self.starts, self.selected, self.attempt)
         chosen = loading is not None and loading.goes_on and loading.unit.key == self.selected
         other = self.unit is None or self.selected != self.unit.key
-        return (chosen and other) or leads(self.attempt, self.unit, self.engine)
+        return (chosen and other) or leads(self.attempt, self.unit, self.engine, loading)
 
     def _choose(self) -> None:
         """Show the load or the engine, whichever there is to look at; the focus stays in that place."""
         load, engine = self.query_one(LoadPane), self.query_one(EnginePane)
         shown, hidden = (load, engine) if self._load_leads() else (engine, load)
-        shown.display = True
+        if not shown.display:
+            shown.display = True
+            shown.call_after_refresh(shown.redraw)  # what came while it had no size was not drawn
         if hidden.has_focus:
             shown.focus()
         hidden.display = False

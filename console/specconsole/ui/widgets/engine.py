@@ -14,7 +14,7 @@ from specconsole.service.unit import Unit
 from specconsole.ui import keys
 from specconsole.ui.freshness import Feed, Freshness
 from specconsole.ui.rows.engine import engine_rows
-from specconsole.ui.rows.load import load_note
+from specconsole.ui.rows.load import ASKING, load_note
 from specconsole.ui.rows.row import Row, Run, faded, fitting
 from specconsole.ui.rows.unit_word import QUIET_S, name
 from specconsole.ui.widgets.pane import Pane
@@ -85,7 +85,7 @@ class EnginePane(Pane):
         if self.unit is None:
             body.show([(("  waiting for the units…" if fresh.waiting else "  no unit runs", "muted"),)])
         elif self.engine is None:
-            body.show([(("  waiting for the first answer…", "muted"),)])
+            body.show([(("  systemd runs it; ", "text"), (ASKING, "muted"))])
         else:
             rows = engine_rows(self.engine, self.size.width, self.size.height - 1)
             body.show(faded(row) for row in rows) if fresh.stale else body.show(rows)

@@ -24,13 +24,17 @@ _ASIDE = 20
 """Cells of the title that the pane's name and the age of its data take."""
 
 
-def leads(attempt: LoadTimeline | None, unit: Unit | None, engine: EngineSnapshot | None) -> bool:
-    """Whether the load is what to look at now; else the engine is."""
+def leads(
+    attempt: LoadTimeline | None, unit: Unit | None, engine: EngineSnapshot | None, loading: Loading | None
+) -> bool:
+    """Whether the load, which is shown as `loading`, is what to look at now; else the engine is."""
     if attempt is None:
         return False
     if attempt.stage is Stage.FAILED:
         return unit is None or engine is None or engine.health is not Health.ANSWERING
-    return attempt.stage is Stage.LOADING and unit is not None and (engine is None or engine.health in _LOADS)
+    if attempt.stage is not Stage.LOADING or unit is None:
+        return False
+    return engine.health in _LOADS if engine is not None else loading is not None and loading.goes_on
 
 
 def led(starts: tuple[Loading, ...], selected: str, attempt: LoadTimeline | None) -> Loading | None:
