@@ -42,14 +42,14 @@ class Sized(Widget):
         raise NotImplementedError
 
     def on_resize(self) -> None:
-        """Hear of it from Textual."""
-        self._hear()
+        """Hear of it from Textual, which tells it of what is shown again too, whatever its size was."""
+        self._heard = self.size
+        self.resized()
 
     def watch_virtual_size(self) -> None:
-        """Hear of it by what is set with each size."""
-        self.call_later(self._hear)
+        """Hear of it by what is set with each size, where nothing else told."""
+        self.call_after_refresh(self._hear)
 
     def _hear(self) -> None:
         if self.size != self._heard:
-            self._heard = self.size
-            self.resized()
+            self.on_resize()
