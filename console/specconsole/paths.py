@@ -31,16 +31,10 @@ def home() -> Path:
 
 
 def typed(name: str) -> Path:
-    """The path that a user means by `~/x` or `~somebody/x`; where nobody is called so it is what was typed, as for a shell.
-
-    Raises:
-        ConfigError: as `home`.
-    """
-    if name == "~" or name.startswith("~/"):
-        return home() / name[2:]
+    """The path that a user means by `~/x` or `~somebody/x`; where nobody lives so it is what was typed, as for a shell."""
     try:
-        return Path(name).expanduser()
-    except RuntimeError:
+        return home() / name[2:] if name == "~" or name.startswith("~/") else Path(name).expanduser()
+    except (ConfigError, RuntimeError):
         return Path(name)
 
 

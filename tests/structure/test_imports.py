@@ -106,6 +106,11 @@ def test_time_chance_and_environment_come_from_outside(path: Path) -> None:
     assert not used & CLOCKS
 
 
+def test_paths_of_users_are_read_in_one_place() -> None:
+    users = {str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if ".expanduser(" in path.read_text()}
+    assert users == {"paths.py"}, "paths.typed is for this: it knows no home, and nobody of a name"
+
+
 def test_every_deadline_keeps_a_cancellation() -> None:
     users = {str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if "asyncio.wait_for(" in path.read_text()}
     assert not users, f"stream.within is for this: {users}"

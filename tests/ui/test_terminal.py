@@ -148,6 +148,28 @@ def test_errors_sent_elsewhere_leave_the_screen_on_the_terminal(
     assert (tmp_path / "errors").read_bytes() == b""
 
 
+EARLY = """
+import asyncio, os, signal
+from specconsole.ui.app import SpecConsole
+whole = SpecConsole.run_async
+async def told_before(self, **options):
+    os.kill(os.getpid(), signal.{name})
+    for _ in range(10): await asyncio.sleep(0)
+    return await whole(self, **options)
+SpecConsole.run_async = told_before
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 0), ("SIGHUP", 0)])
+def test_a_signal_before_the_screen_stands_ends_it_too(
+    terminal: Callable[..., Terminal], own_home: Path, name: str, code: int
+) -> None:
+    one = terminal(before=EARLY.format(name=name))
+    assert one.read_to_end() == code
+    assert_restored(one)
+    assert list(own_home.rglob("specconsole.log")) == []
+
+
 @pytest.mark.parametrize("leave", [b"\x03", signal.SIGTERM, signal.SIGINT], ids=["ctrl+c", "SIGTERM", "SIGINT"])
 @pytest.mark.parametrize(("keys", "there"), [(b"?", "Keys: "), (b":", "Leave the console"), (b"7", "No swap was made")])
 def test_it_is_restored_from_dialogs_and_other_screens(
@@ -229,13 +251,23 @@ def _stop_and_go_on(one: Terminal) -> None:
     one.process.send_signal(signal.SIGCONT)
 
 
-@pytest.mark.parametrize("disturb", [_ask_anew, _resize_and_back, _stop_and_go_on])
+def _halt_and_go_on(one: Terminal) -> None:
+    one.process.send_signal(signal.SIGSTOP)
+    os.waitpid(one.process.pid, os.WUNTRACED)
+    one.screen.clear("¿")
+    one.process.send_signal(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("disturb", [_ask_anew, _resize_and_back, _stop_and_go_on, _halt_and_go_on])
 def test_what_was_lost_is_painted_anew(terminal: Callable[..., Terminal], disturb: Callable[[Terminal], None]) -> None:
     one = terminal()
     one.read_until("live")
     disturb(one)
     one.read_until("¿", there=False)
     one.read_until("live")
+    os.write(one.master, b"q")
+    assert one.read_to_end() == 0
+    assert_restored(one)
 
 
 @pytest.mark.parametrize(("arguments", "taken"), [((), True), (("--no-mouse",), False)])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from pathlib import Path
 
+from specconsole import paths
 from specconsole.logs.buffer import SLICE_BYTES, Filter, LogBuffer
 from specconsole.logs.record import Kind, LogRecord
 from specconsole.text import UNKNOWN, clean, one_line
@@ -35,18 +35,17 @@ async def write(path: Path, buffer: LogBuffer, wanted: Filter, when: When) -> in
     """Write all records that pass a filter to a new file for the user's eyes only; returns how many.
 
     Raises:
-        OSError: it cannot be written, or there is such a file (FileExistsError).
+        UsageError: as `paths.new_file`.
     """
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     count, number, stop = 0, buffer.first, buffer.next
-    with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+    with paths.new_file(path) as file:
         while number < stop:
             high = min(buffer.forth(number, SLICE_BYTES), stop)
             chosen = set(buffer.choose(wanted, number, high))
             for record in buffer.get(number, high):
                 if record.seq in chosen:
                     ranks = () if wanted.repeats else buffer.repeated_by(record.seq)
-                    file.write(plain(record, when, ranks) + "\n")
+                    file.write(f"{plain(record, when, ranks)}\n".encode(errors="replace"))
                     count += 1
             number = high
             await asyncio.sleep(0)  # keys first

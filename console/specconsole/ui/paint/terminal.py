@@ -97,6 +97,20 @@ def lasting(driver: type[Driver]) -> type[Driver]:
                 file = screen_file(own["_file"], sys.__stdout__)
                 own["_file"] = file and Lasting(file, self._leave)
 
+        def _sigcont_application(self, *_: object) -> None:
+            """Go on from wherever it was stopped: Textual believes that to be after SIGTSTP, and starts threads and modes.
+
+            After SIGSTOP they still run, and so they do where systemd ends a session: it sends SIGCONT with each SIGTERM. A
+            second thread would take half of the keys, and the terminal would be left as the screen had set it.
+            """
+            me: Any = self
+            theirs: Any = super()
+            running = me._key_thread is not None and me._key_thread.is_alive()
+            if running:
+                me.suspend_application_mode()
+            if running or me._must_signal_resume:
+                theirs._sigcont_application()
+
         def _leave(self) -> None:
             self._loop.call_soon_threadsafe(self._app.exit)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from textual.reactive import var
 
+from specconsole import paths
 from specconsole.history.entry import Experiment, Run
 from specconsole.host.base import hostname
 from specconsole.ui.feed.history import Compared, Remembered
@@ -152,7 +152,7 @@ class RememberApp(DeriveApp):
     def save_history(self, name: str, *, merge: bool) -> None:
         """Write the history to a file, or take one in."""
         past = self.sources.past
-        path = Path(name).expanduser()
+        path = paths.typed(name)
 
         def take(said: str) -> None:
             self.tell(said)

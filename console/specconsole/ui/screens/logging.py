@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, cast
 from textual import events, getters, on
 from textual.reactive import var
 
+from specconsole import paths
+from specconsole.errors import UsageError
 from specconsole.logs.buffer import LogBuffer
 from specconsole.text import one_line
 from specconsole.ui.freshness import Feed
@@ -168,7 +170,7 @@ class LoggingScreen(LiveScreen, inherit_bindings=False):
         if not said:
             self.log_pane.close_prompt()
         else:
-            self.run_worker(self._save(Path(said).expanduser().absolute()), group="log save", exclusive=True)
+            self.run_worker(self._save(paths.typed(said).absolute()), group="log save", exclusive=True)
 
     async def _save(self, path: Path) -> None:
         window = self._reading.window
@@ -176,10 +178,8 @@ class LoggingScreen(LiveScreen, inherit_bindings=False):
             return
         try:
             count = await log_text.write(path, window.buffer, window.wanted, self._stamp.full)
-        except FileExistsError:
-            self.log_pane.prompt.say((("there is such a file", "bad"),))
-        except OSError as error:
-            self.log_pane.prompt.say(((one_line(error.strerror or str(error)), "bad"),))
+        except UsageError as error:
+            self.log_pane.prompt.say(((one_line(error.detail) or "there is such a file", "bad"),))
         else:
             self.log_pane.close_prompt()
             self.notify(f"{count:,} entries are in {one_line(str(path))}, for your eyes only.", markup=False, timeout=8)
