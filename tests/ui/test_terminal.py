@@ -158,13 +158,23 @@ async def told_before(self, **options):
     return await whole(self, **options)
 SpecConsole.run_async = told_before
 """
+MEANWHILE = """
+import os, signal
+from specconsole.ui.screens.dashboard import DashboardScreen
+whole = DashboardScreen.compose
+def told(self):
+    os.kill(os.getpid(), signal.{name})
+    yield from whole(self)
+DashboardScreen.compose = told
+"""
 
 
+@pytest.mark.parametrize("moment", [EARLY, MEANWHILE], ids=["early", "meanwhile"])
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 0), ("SIGHUP", 0)])
 def test_a_signal_before_the_screen_stands_ends_it_too(
-    terminal: Callable[..., Terminal], own_home: Path, name: str, code: int
+    terminal: Callable[..., Terminal], own_home: Path, name: str, code: int, moment: str
 ) -> None:
-    one = terminal(before=EARLY.format(name=name))
+    one = terminal(before=moment.format(name=name))
     assert one.read_to_end() == code
     assert_restored(one)
     assert list(own_home.rglob("specconsole.log")) == []

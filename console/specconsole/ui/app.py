@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
@@ -30,6 +31,8 @@ from specconsole.ui.part.replaying import ReplayApp
 from specconsole.ui.rows.gpu import neighbour
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from specconsole.clock import Clock
     from specconsole.ui.feed.host import Feeds
     from specconsole.ui.screens.live import LiveScreen
@@ -41,6 +44,8 @@ INTERVALS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 DEFAULT_THEME, COLOURLESS_THEME = "dark", "mono"
 """The theme of a first start, and the one that paints no colour: NO_COLOR begins with it."""
 _COLOURLESS = Colourless()
+STANDS_S = 0.02
+"""After so long it is looked again whether a screen stands."""
 
 
 class SpecConsole(ReplayApp):
@@ -198,6 +203,13 @@ class SpecConsole(ReplayApp):
             self.screen.clear_selection()
         else:
             self.exit()
+
+    def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+        """Leave, as soon as the screen on show stands: in Textual 8.2.8 nothing can be mounted by an app that is to end."""
+        if self._exit or (self._is_mounted and self.screen.is_mounted):
+            super().exit(result, return_code, message)
+        else:
+            asyncio.get_running_loop().call_later(STANDS_S, self.exit, result, return_code, message)
 
     def on_resize(self, event: Resize) -> None:
         """The size that it has already: the terminal had another one meanwhile, or somebody else had the terminal."""

@@ -87,8 +87,7 @@ def _ended_by_signals(app: SpecConsole) -> Iterator[None]:
     taken = []
     for number in signals:
         try:
-            # By way of its messages: an app that is told to exit before its screen stands fails to make it.
-            loop.add_signal_handler(number, app.call_later, app.exit, None, 130 if number == signal.SIGINT else 0)
+            loop.add_signal_handler(number, app.exit, None, 130 if number == signal.SIGINT else 0)
             taken.append(number)
         except (NotImplementedError, RuntimeError):  # noqa: PERF203  Windows; not the main thread
             break
