@@ -18,6 +18,21 @@ from tests.ui.scene import Scene, appears, gpu
 THEMES = [one.name for one in theme.load_all().good if not one.ansi and one.name != "mono"]
 
 
+# The colours of a Linux console, by the names that a theme gives them.
+CONSOLE = {
+    "ansi_blue": (0, 0, 170), "ansi_cyan": (0, 170, 170), "ansi_magenta": (170, 0, 170), "ansi_green": (0, 170, 0),
+    "ansi_yellow": (170, 85, 0), "ansi_red": (170, 0, 0), "ansi_bright_black": (85, 85, 85),
+    "ansi_bright_blue": (85, 85, 255), "ansi_bright_red": (255, 85, 85), "ansi_default": (170, 170, 170),
+}  # fmt: skip
+STEP_BACK = ("ink-muted", "ink-rule", "ink-gpu-free", "ink-log-debug")
+
+
+def test_what_the_ansi_theme_says_is_legible_on_a_linux_console() -> None:
+    (ansi,) = [one for one in theme.load_all().good if one.ansi]
+    inks = {name: value for name, value in theme.values(ansi).items() if name not in STEP_BACK}
+    assert {name: value for name, value in inks.items() if ratio(CONSOLE[value], (0, 0, 0)) < 3.0} == {}
+
+
 def rgb(colour: Painted) -> tuple[int, int, int]:
     red, green, blue = colour.get_truecolor()
     return red, green, blue

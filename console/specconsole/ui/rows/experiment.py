@@ -61,7 +61,7 @@ def standing_row(standing: Standing | None, error: str, at: float, stamp: Stamp,
     if error:
         return cut(((f" ✖ {text.one_line(error)}", "bad"),), cells)
     if standing is None:
-        said = " No experiment was made or seen in this session; B chooses a plan and shows what it takes."
+        said = " No experiment was made or seen in this session; B chooses a plan."
         return cut(((said, "muted"),), cells)
     name = text.one_line(str(standing.plan.get("name") or "experiment"), 40)
     if (end := standing.view.end) is not None:

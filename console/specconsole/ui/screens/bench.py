@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.reactive import var
 
@@ -13,6 +13,9 @@ from specconsole.ui import keys
 from specconsole.ui.rows.bench import page_rows, progress_row
 from specconsole.ui.rows.row import Row
 from specconsole.ui.screens.sheet import SheetScreen
+
+if TYPE_CHECKING:
+    from specconsole.ui.app import SpecConsole
 
 
 class BenchScreen(SheetScreen, inherit_bindings=False):
@@ -36,7 +39,8 @@ class BenchScreen(SheetScreen, inherit_bindings=False):
         if self.bench is None and self.measuring:
             return ((" ▶ Beginning: the server and the host are asked, then the first prompt goes out…", "busy"),)
         if self.bench is None:
-            return ((" No benchmark was run in this session yet.", "muted"),)
+            how = "" if cast("SpecConsole", self.app).withheld else "; b measures the unit that runs"
+            return ((f" No benchmark was run in this session yet{how}.", "muted"),)
         return progress_row(self.bench, cells)
 
     def page(self, cells: int) -> Sequence[Row]:
