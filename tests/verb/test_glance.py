@@ -198,6 +198,71 @@ async def test_a_failure_before_the_present_start_is_called_so(machine: Machine)
     assert status.failed_lines(waiting, told(unit), "gpu-1")[0].split("   ")[1].startswith("failed after 1:00")
 
 
+KIMI = "vllm-kimi.service"
+WAITING = {"ActiveState": "activating", "SubState": "auto-restart", "InvocationID": "1" * 32}
+ANEW = {"ActiveState": "active", "SubState": "running", "Result": "success", "InvocationID": "2" * 32, "MainPID": "77"}
+
+
+@pytest.mark.parametrize("first", [WAITING, ANEW], ids=["about to be started again", "started again meanwhile"])
+async def test_state_and_log_are_of_one_start(
+    first: dict[str, str], machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """systemd starts it again while its log is read: both are read once more, and only once."""
+    machine.change(KIMI, **first)
+    asked: list[str] = []
+
+    async def load(_: object, unit: Unit, __: object, seen: glance.Glance, ___: float) -> None:
+        asked.append(unit.state.invocation)
+        if len(asked) == 1:
+            seen.loads[unit.key] = told(replace(unit, state=replace(unit.state, invocation="1" * 32)))
+            machine.change(KIMI, **ANEW)
+        else:
+            seen.loads[unit.key] = Standing(begin(unit.key, unit.state.invocation, 170.0, at=170.0))
+
+    monkeypatch.setattr(glance, "_load", load)
+    monkeypatch.setattr(glance, "FEW", 0)
+    seen = await glance.look(machine.host, None)
+    unit = next(unit for unit in seen.units if unit.key == KIMI)
+    assert asked == [first["InvocationID"], "2" * 32]
+    assert (unit.state.sub, seen.loads[KIMI].attempt.invocation) == ("running", "2" * 32)
+    assert not seen.loads[KIMI].attempt.failed_at
+    assert KIMI in seen.engines
+
+
+async def test_a_restart_that_goes_on_is_read_once_more_and_told(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.change(KIMI, **WAITING)
+    asked: list[str] = []
+
+    async def load(_: object, unit: Unit, __: object, seen: glance.Glance, ___: float) -> None:
+        asked.append(unit.state.invocation)
+        seen.loads[unit.key] = told(unit)
+
+    monkeypatch.setattr(glance, "_load", load)
+    monkeypatch.setattr(glance, "FEW", 0)
+    seen = await glance.look(machine.host, None)
+    assert asked == ["1" * 32], "its state is of the start that failed"
+    assert status.state_word(next(unit for unit in seen.units if unit.key == KIMI)).word == "restarting"
+    assert seen.loads[KIMI].attempt.failed_at
+
+
+async def test_a_unit_that_is_not_started_again_after_all_is_stopped(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.change(KIMI, **WAITING)
+
+    async def load(_: object, unit: Unit, __: object, seen: glance.Glance, ___: float) -> None:
+        seen.loads[unit.key] = told(unit)
+        machine.change(KIMI, ActiveState="inactive", SubState="dead", MainPID="0")
+
+    monkeypatch.setattr(glance, "_load", load)
+    monkeypatch.setattr(glance, "FEW", 0)
+    seen = await glance.look(machine.host, None)
+    assert status.state_word(next(unit for unit in seen.units if unit.key == KIMI)).word == "stopped"
+    assert seen.engines == {}
+
+
 async def test_what_cannot_be_read_twice_is_said_once(machine: Machine) -> None:
     machine.host.answer("systemctl *", failed(1, "Failed to connect to bus"))
     seen = glance.Glance()

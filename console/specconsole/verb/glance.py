@@ -89,6 +89,35 @@ async def look(host: Host, profile: Profile | None, look_s: float = LOOK_S) -> G
     """
     seen = Glance(pace=host.clock.speed)
     await asyncio.gather(_services(host, profile, seen), _gpus(host, seen))
+    await _loads(host, profile, seen, look_s)
+    if await _torn(host, profile, seen):
+        await _engines(host, profile, seen)
+        await _loads(host, profile, seen, look_s)
+    await _failures(host, seen)
+    return seen
+
+
+async def _torn(host: Host, profile: Profile | None, seen: Glance) -> bool:
+    """Whether a unit was started again between its state and its log, or is about to be; it is read anew then, once.
+
+    systemd waits a tenth of a second before it starts one again, and on a busy host all that was read is older.
+    """
+    if not any(unit.state.sub == "auto-restart" or _started_since(unit, seen) for unit in seen.units):
+        return False
+    await _units(host, profile, seen)
+    running = {unit.key for unit in seen.units if unit.state.running}
+    seen.engines = {key: engine for key, engine in seen.engines.items() if key in running}
+    return any(_started_since(unit, seen) for unit in seen.units)
+
+
+def _started_since(unit: Unit, seen: Glance) -> bool:
+    """Whether what is told of a start is of one before that which the unit's state is of."""
+    standing = seen.loads.get(unit.key)
+    return standing is not None and unit.state.running and standing.attempt.invocation != unit.state.invocation
+
+
+async def _loads(host: Host, profile: Profile | None, seen: Glance, look_s: float) -> None:
+    """Look at the loads that go on, and read anew what was read before."""
     loading = [unit for unit in seen.units if unit.key in seen.engines and _may_load(seen.engines[unit.key])]
     if look_s and loading:
         await asyncio.gather(*(_load(host, unit, profile, seen, look_s) for unit in loading))
@@ -97,8 +126,6 @@ async def look(host: Host, profile: Profile | None, look_s: float = LOOK_S) -> G
         seen.units = tuple(_aged(unit, host.clock.monotonic()) for unit in seen.units)
         again = [_gpus(host, seen)] if seen.fleet else []
         await asyncio.gather(_engines(host, profile, seen), *again)
-    await _failures(host, seen)
-    return seen
 
 
 def _may_load(engine: EngineSnapshot) -> bool:
