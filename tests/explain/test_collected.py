@@ -7,7 +7,7 @@ import json
 import pytest
 
 from specconsole.errors import UsageError
-from specconsole.explain.collected import Collected, collected
+from specconsole.explain.collected import MOST, Collected, collected
 from specconsole.service.check import Check, Level
 
 HEAD = {"bundle": 1, "host": "gpu-9", "made": 1_750_000_125.0}
@@ -58,3 +58,20 @@ def test_a_damaged_record_is_counted_and_the_others_are_read() -> None:
 def test_what_is_no_bundle_is_refused(made: object) -> None:
     with pytest.raises(UsageError, match="no bundle"):
         read(made=made)
+
+
+def test_of_a_bundle_without_end_some_is_believed() -> None:
+    found = read({"checks": [SHM | {"found": "x" * 100_000}] * (MOST + 5)}, host="h" * 5000)
+    assert len(found.checks) == MOST
+    assert len(found.checks[0].found) == 4000
+    assert len(found.host) <= 200
+
+
+def test_damaged_records_of_each_kind_are_counted() -> None:
+    assert read(history={"loads": [7], "swaps": [SWAP | {"started": "x"}, SWAP]}).damaged == 2
+
+
+@pytest.mark.parametrize("broken", [b"{", b"[]", b"\xff", b"3"])
+def test_a_file_that_is_no_object_holds_nothing(broken: bytes) -> None:
+    found = collected({"bundle.json": json.dumps(HEAD).encode(), "doctor.json": broken, "history.json": broken})
+    assert (found.checks, found.loads, found.swaps, found.damaged) == ((), (), (), 0)

@@ -20,6 +20,7 @@ from specconsole.load.feed import begin
 from specconsole.load.feed import failed as ended
 from specconsole.service.start import Standing
 from specconsole.service.unit import Unit
+from specconsole.ui.rows.unit_word import state_word
 from specconsole.verb import glance, output, session, status
 
 UNITS = ("vllm-kimi.service", "vllm-kimi-ngram.service", "vllm@tiny.service", "vllm-wrapped.service")
@@ -243,7 +244,7 @@ async def test_a_restart_that_goes_on_is_read_once_more_and_told(
     monkeypatch.setattr(glance, "FEW", 0)
     seen = await glance.look(machine.host, None)
     assert asked == ["1" * 32], "its state is of the start that failed"
-    assert status.state_word(next(unit for unit in seen.units if unit.key == KIMI)).word == "restarting"
+    assert state_word(next(unit for unit in seen.units if unit.key == KIMI)).word == "restarting"
     assert seen.loads[KIMI].attempt.failed_at
 
 
@@ -259,7 +260,7 @@ async def test_a_unit_that_is_not_started_again_after_all_is_stopped(
     monkeypatch.setattr(glance, "_load", load)
     monkeypatch.setattr(glance, "FEW", 0)
     seen = await glance.look(machine.host, None)
-    assert status.state_word(next(unit for unit in seen.units if unit.key == KIMI)).word == "stopped"
+    assert state_word(next(unit for unit in seen.units if unit.key == KIMI)).word == "stopped"
     assert seen.engines == {}
 
 
