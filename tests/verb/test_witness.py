@@ -208,3 +208,32 @@ async def test_a_load_without_an_end_is_left_when_the_verb_ends(
         await looking.wait()
     assert left.is_set()
     await memory.close()
+
+
+async def test_a_swap_that_is_seen_twice_is_followed_once(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[str] = []
+
+    async def starts_of(_: Witness, ident: str) -> None:
+        asked.append(ident)
+
+    monkeypatch.setattr(Witness, "_starts_of", starts_of)
+    async with Witness(machine.host, None, Memory(tmp_path / "history.db")) as witness:
+        for ident in ("s1", "s1", "s2"):
+            witness.see_swap(ident)
+        await witness.end()
+    assert asked == ["s1", "s2"]
+
+
+async def test_a_fault_of_ours_is_not_swallowed(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async def starts_of(_: Witness, ident: str) -> None:
+        raise ValueError(ident)
+
+    monkeypatch.setattr(Witness, "_starts_of", starts_of)
+    witness = Witness(machine.host, None, Memory(tmp_path / "history.db"))
+    witness.see_swap("s1")
+    with pytest.raises(ValueError, match="s1"):
+        await witness.end()
