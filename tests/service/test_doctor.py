@@ -304,3 +304,13 @@ async def test_what_the_host_tells_of_experiments_is_read() -> None:
     told = {"experiments": [{"id": "e1", "name": "night", "steps": 4, "settled": 1, "outcome": None}], "running": "e1"}
     host.script("experiment_follow", [json.dumps(told).encode() + b"\n"])
     assert "night, runs now" in (await checks_of(host))["experiments"].found
+
+
+async def test_a_card_that_is_only_slow_is_waited_for() -> None:
+    silent = {"index": 0, "uuid": "GPU-0", "name": "RTX PRO 6000", "error": "driver has not answered for 0.0 s"}
+    slow = {**FRAME, "gpus": [silent]}
+    host = healthy()
+    host.script("probe", [json.dumps(row).encode() + b"\n" for row in (slow, FRAME)])
+    read = await examine(host, None, FakeClock(auto=True))
+    assert not isinstance(read.gpus, Unread)
+    assert [gpu.error for gpu in read.gpus.gpus] == [None, None]

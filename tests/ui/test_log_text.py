@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from specconsole.errors import UsageError
 from specconsole.logs.buffer import Filter, LogBuffer
 from specconsole.logs.pattern import Pattern
 from specconsole.logs.record import Kind, Level
@@ -54,7 +55,7 @@ async def test_what_passes_is_written_for_the_users_eyes_only(log: LogBuffer, tm
 
 async def test_no_file_is_written_over(log: LogBuffer, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("keep")
-    with pytest.raises(FileExistsError):
+    with pytest.raises(UsageError, match="exists already"):
         await write(tmp_path / "mine", log, Filter(), WHEN)
     assert (tmp_path / "mine").read_text() == "keep"
 

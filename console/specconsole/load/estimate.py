@@ -95,7 +95,7 @@ def estimate(
 def usual_of(estimate: Estimate, phases: Sequence[Phase]) -> float | None:
     """Median seconds of several phases together, as far as they are known; None: of none."""
     known = [estimate.usual[phase] for phase in phases if phase in estimate.usual]
-    return sum(known) if known else None
+    return math.fsum(known) if known else None
 
 
 def _with(known: Estimate, **changes: Interval | None) -> Estimate:
@@ -120,7 +120,7 @@ def _known(chosen: Sequence[Pool], parted: Sequence[Pool]) -> Estimate:
         for phase in Phase
         if (values := [load.phases[phase.value] for load in loads if phase.value in load.phases])
     }
-    totals = [sum(load.phases.values()) for load in loads]
+    totals = [math.fsum(load.phases.values()) for load in loads]
     cold = chosen[0].cold if len(chosen) == 1 else None
     return Estimate(loads=len(loads), cold=cold, parted=len(parted) > 1, usual=usual, usual_s=median(totals))
 
