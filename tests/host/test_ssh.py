@@ -149,6 +149,15 @@ async def test_a_host_of_which_nothing_answers_is_lost_within_its_time(own_home:
         await host.close()
 
 
+async def test_a_host_that_wants_no_connection_now_says_why_that_may_be(own_home: Path) -> None:
+    async with await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0) as listener:
+        port = listener.sockets[0].getsockname()[1]
+        host = SshHost(parse(f"127.0.0.1:{port}"), way(own_home), clock=SystemClock(), prompter=NoPrompter())
+        with pytest.raises(LinkLost, match=r"closed the connection before the login.*PerSourcePenalties.*wait"):
+            await host.open()
+        await host.close()
+
+
 async def test_nothing_listens(own_home: Path) -> None:
     host = SshHost(parse("127.0.0.1:1"), way(own_home), clock=SystemClock(), prompter=NoPrompter())
     with pytest.raises(LinkLost, match="refuses connections to port 1"):

@@ -147,6 +147,8 @@ def _why(error: Exception, hop: Hop, login: Login) -> LinkLost | LinkRefused:
     if isinstance(error, ConnectionRefusedError):
         hint = "Check the port, and that sshd runs there."
         return LinkLost(f"{hop.host} refuses connections to port {hop.port}.", hint=hint)
+    if isinstance(error, asyncssh.ConnectionLost | ConnectionResetError | BrokenPipeError):
+        return LinkLost(f"{hop.host}:{hop.port} closed the connection before the login.", hint=_CLOSED_HINT)
     return LinkLost(f"{hop.host}:{hop.port} cannot be reached.", f"{reason(error)}.", "Check its name and the network.")
 
 
@@ -155,4 +157,8 @@ def _tried(keys: int) -> str:
 
 
 _SILENT_HINT = "Check its name, the network, and what stands between."
+_CLOSED_HINT = (
+    "After failed logins sshd refuses an address for some minutes (PerSourcePenalties), and anybody when too many connect"
+    " at once (MaxStartups): wait and try again."
+)
 _LOGIN_HINT = "Check the user's name and, with ssh-add -l or -i, the key."
