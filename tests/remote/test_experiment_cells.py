@@ -129,6 +129,16 @@ def test_a_cell_of_which_every_request_failed_was_not_measured_and_is_tried_agai
     assert settled(runner.found) == {1}
 
 
+def test_a_try_that_was_cut_off_is_tried_again() -> None:
+    runner = Answered(["", "HTTP 503"])
+    runner.write("cell", number=1, arm="ngram", cell=0, state="failed", again=True)
+    runner.write("step", number=1, arm="ngram", state="done")
+    runner.write("begin", resumed=True)
+    runner.write("step", number=1, arm="ngram", state="begin")
+    runner.write("cell", number=1, arm="ngram", cell=0, state="begin")  # and here the power goes, or somebody cancels
+    assert settled(runner.found) == set()
+
+
 def test_a_run_that_sent_nothing_measured_nothing() -> None:
     with pytest.raises(ArmFailed, match="no request was sent"):
         Answered([]).cells(1, STEP, "i1")

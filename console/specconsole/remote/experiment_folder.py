@@ -76,11 +76,9 @@ def measured(found: List[Event]) -> Set[Tuple[int, int]]:
 
 
 def settled(found: List[Event]) -> Set[int]:
-    """The steps that are done or were passed over, but for those with a cell that is to be tried again."""
-    over = {
-        int(event["number"]) for event in found if event["event"] == "step" and event["state"] in ("done", "failed")
-    }
-    return over - again(found)
+    """The steps that are done or were passed over and not begun anew since, but for those with a cell that is to be tried again."""
+    last = {int(event["number"]): event["state"] for event in found if event["event"] == "step"}
+    return {number for number, state in last.items() if state in ("done", "failed")} - again(found)
 
 
 def again(found: List[Event]) -> Set[int]:
