@@ -16,7 +16,7 @@ from tests.fakes import FakeHost
 from tests.service.machine import Machine
 
 from specconsole import cli
-from specconsole.errors import NotPermitted
+from specconsole.errors import CommandFailed, NotPermitted
 from specconsole.experiment import carry
 from specconsole.history.memory import Memory
 from specconsole.load import advance
@@ -159,6 +159,20 @@ async def test_an_experiment_keeps_the_loads_of_its_swaps(machine: Machine, monk
     assert await experiment._watch(args, machine.host, "e1", memory) == 0
     (found,) = await memory.loads()
     assert (found.unit, found.outcome) == (NGRAM, "ready")
+    await memory.close()
+
+
+@pytest.mark.parametrize("event", [{"event": "note"}, {"event": "begin", "at": "soon"}, {"at": 1.0}])
+async def test_an_event_that_cannot_be_told_is_one_sentence(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, event: dict[str, Any]
+) -> None:
+    async def views(*_: object) -> AsyncGenerator[carry.View, None]:
+        yield carry.View((event,))
+
+    monkeypatch.setattr(carry, "follow", views)
+    memory = Memory()
+    with pytest.raises(CommandFailed, match="says what this console cannot read"):
+        await experiment._watch(Namespace(json=False, profile=None, host="root@gpu-1"), machine.host, "e1", memory)
     await memory.close()
 
 

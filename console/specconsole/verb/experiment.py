@@ -15,6 +15,7 @@ from specconsole.errors import NotPermitted, NotRunning, SpecConsoleError, Usage
 from specconsole.history.memory import Memory
 from specconsole.host import target
 from specconsole.host.base import Host
+from specconsole.host.said import readable
 from specconsole.logs.printed import local
 from specconsole.remote import outside
 from specconsole.text import clean, one_line, reason
@@ -172,7 +173,8 @@ async def _watch(args: argparse.Namespace, host: Host, ident: str, memory: Memor
     witness = Witness(host, profile_for(args, host), memory, trouble=say)
     async with witness, aclosing(carry.follow(host, ident, host.clock)) as views:
         async for view in views:
-            teller(view)
+            with readable(host.name):
+                teller(view)
             if swap := view.now.get("swap"):
                 witness.see_swap(str(swap))
         await witness.end()
