@@ -61,6 +61,14 @@ async def test_a_program_that_does_not_stop_answering_is_left(monkeypatch: pytes
         await told(host, Program("swap_order", {}))
 
 
+async def test_a_program_whose_few_lines_are_endless_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errand, "MOST_BYTES", 1 << 20)
+    host = FakeHost()
+    host.script("swap_order", [b'{"a": "%s"}\n' % (b"x" * 300_000)] * 5 + [Exit(0)])
+    with pytest.raises(CommandFailed, match="more than 1 MiB"):
+        await told(host, Program("swap_order", {}))
+
+
 def test_a_value_of_the_wrong_kind_is_one_sentence_without_escapes() -> None:
     with pytest.raises(CommandFailed) as caught, readable("gpu-1"):
         dict[str, str]()["\x1b]0;owned\x07"]

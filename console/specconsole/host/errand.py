@@ -14,6 +14,8 @@ from specconsole.remote import outside
 from specconsole.stream import whole_lines
 
 MOST_LINES = 100_000
+MOST_BYTES = 64 << 20
+"""Of all lines together: what a host goes on saying must not fill our memory, however few lines it makes of it."""
 
 
 def _object(line: bytes) -> dict[str, Any]:
@@ -31,12 +33,18 @@ def new_id() -> str:
 async def told(host: Host, program: Program, stdin: bytes = b"") -> list[dict[str, Any]]:
     """What a short program prints, a JSON object a line; [] where the host does not run it. Raises as `Host.process`."""
     found: list[dict[str, Any]] = []
+    size = 0
     async with host.process(program) as process, aclosing(process.read()) as chunks:
         if stdin:
             await process.write(stdin)
         await process.close_input()
         async with aclosing(whole_lines(chunks)) as batches:
             async for lines in batches:
+                size += sum(map(len, lines))
+                if size > MOST_BYTES:
+                    raise CommandFailed(
+                        f"{host.name} says more than {MOST_BYTES >> 20} MiB where a little was asked for."
+                    )
                 with readable(host.name):
                     found += [_object(line) for line in lines]
                 if len(found) > MOST_LINES:
