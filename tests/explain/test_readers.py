@@ -77,6 +77,13 @@ def test_cut_and_glued_cases(folder) -> None:  # type: ignore[no-untyped-def]
             harmless(answer(content[len(content) // 3 :].replace(b"\n", b"\r\n")))
 
 
+@pytest.mark.parametrize("word", [b"k=1 ", b"draft ", b"\n"], ids=["k", "draft", "empty lines"])
+def test_a_word_that_stands_there_again_and_again_costs_no_minute(word: bytes) -> None:
+    assert recognise(word * 20_000 + b"x") is Kind.UNKNOWN
+    assert recognise(b"x\n" + b"k=1 " * 100 + b"\n12 tok/s\n") is Kind.NOTES
+    assert recognise(b"x\n12 tok/s\n" + b"k=1 " * 100) is Kind.UNKNOWN, "the figure stands before"
+
+
 def test_what_is_not_recognised_is_said() -> None:
     report = answer(b"Dear all,\nthe server is slow today.\n")
     assert [file.kind for file in report.files] == ["unknown"]
