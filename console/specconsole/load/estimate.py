@@ -92,12 +92,6 @@ def estimate(
     return _with(known, ready=_interval(mixed([_sum(load, span, pool, now, later) for pool in chosen])), phase=ends)
 
 
-def usual_of(estimate: Estimate, phases: Sequence[Phase]) -> float | None:
-    """Median seconds of several phases together, as far as they are known; None: of none."""
-    known = [estimate.usual[phase] for phase in phases if phase in estimate.usual]
-    return math.fsum(known) if known else None
-
-
 def _with(known: Estimate, **changes: Interval | None) -> Estimate:
     return Estimate(
         changes.get("ready"),
