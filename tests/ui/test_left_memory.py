@@ -5,7 +5,12 @@ from __future__ import annotations
 import gc
 import weakref
 
-from tests.ui.scene import Scene
+import pytest
+from textual.screen import Screen
+
+from specconsole.ui.screens.gpu import GpuScreen
+from specconsole.ui.screens.unit import UnitScreen
+from tests.ui.scene import Scene, appears, still
 
 
 async def test_nothing_holds_a_console_that_is_left() -> None:
@@ -18,6 +23,22 @@ async def test_nothing_holds_a_console_that_is_left() -> None:
         del scene, pilot
     gc.collect()
     assert left[0]() is None
+
+
+@pytest.mark.parametrize(("way", "kind"), [(("tab",), UnitScreen), (("tab", "tab"), GpuScreen)])
+async def test_nothing_holds_a_page_that_is_left(scene: Scene, way: tuple[str, ...], kind: type[Screen[None]]) -> None:
+    left = []
+    async with scene.app.run_test(size=(80, 24)) as pilot:
+        await appears(scene, pilot, "ngram")
+        await scene.press(pilot, *way)
+        for _ in range(3):  # the last one may still be known as the one that was there
+            await scene.press(pilot, "enter")
+            assert isinstance(scene.app.screen, kind)
+            left.append(weakref.ref(scene.app.screen))
+            await scene.press(pilot, "escape")
+        await still(scene, pilot)
+        gc.collect()
+        assert left[0]() is None
 
 
 async def test_a_start_without_collections_has_them_again_once_the_screen_stands() -> None:

@@ -56,6 +56,11 @@ class LiveScreen(Resized, Screen[None], inherit_bindings=False):
         setattr(self, name, value)
         self._catch_up()
 
+    def on_unmount(self) -> None:
+        """Be forgotten by the app: Textual drops what a closed screen follows when that changes next, and the host's name never does."""
+        for followers in getattr(self.app, "__watchers", {}).values():
+            followers[:] = [(who, told) for who, told in followers if who is not self]
+
     def on_screen_resume(self, _event: events.ScreenResume) -> None:
         """Be as new as the app."""
         self._catch_up()
