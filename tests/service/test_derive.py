@@ -235,5 +235,10 @@ def test_what_a_variant_is() -> None:
     }
     assert derive.variant_of("eagle3", "mtp", [], PROFILE).settings == {"method": "mtp"}
     assert derive.variant_of("x", "ngram", ["num_speculative_tokens=5"], None).unit == ""
+    assert derive.variant_of("x", "ngram", ["num_speculative_tokens=3"], None).settings == {
+        "method": "ngram",
+        "num_speculative_tokens": 3,
+    }
+    assert derive.variant_of("x", "ngram", [], None).settings == derive.USUAL["ngram-k5"]
     with pytest.raises(UsageError, match="describes eagle3"):
         derive.variant_of("x", None, [], PROFILE)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
+import shlex
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -152,3 +154,19 @@ def test_what_cannot_work_is_told_before_the_wait(ready: str | None, fail: str |
 def test_a_command_is_split_as_a_shell_would() -> None:
     assert hooks("sh -c 'echo \"a b\"'", None, None).on_ready == ("sh", "-c", 'echo "a b"')
     assert hooks(None, None, None) == Hooks()
+
+
+@pytest.mark.parametrize(
+    ("given", "held"),
+    [("touch a; echo b", ";"), ("env | grep X", "|"), ("say >f", ">"), ("a && b", "&&"), ("sleep 1 &", "&")],
+)
+def test_what_only_a_shell_reads_is_refused(given: str, held: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(f"--on-ready holds {held}, and no shell reads it.")) as caught:
+        hooks(given, None, None)
+    whole = shlex.split(caught.value.hint.removeprefix("Name one: --on-ready "))[0]
+    assert hooks(whole, None, None).on_ready == ("sh", "-c", given)
+
+
+@pytest.mark.parametrize("given", ["sh -c 'a; b | c'", "echo 'a;b' \"x>y\" #5", "echo it"])
+def test_what_is_quoted_is_no_shell_s(given: str) -> None:
+    assert hooks(given, None, None).on_ready == tuple(shlex.split(given))

@@ -131,7 +131,7 @@ def test_what_is_written_already_is_not_written_again(machine: Machine, capsys: 
 
 def test_what_would_fail_is_refused_before_it_is_written(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     answers(machine, READY)
-    assert run("--method", "ngram", "--yes") == 1
+    assert run("--method", "ngram", "--set", "prompt_lookup_max=4", "--yes") == 1
     said = capsys.readouterr()
     assert "REFUSED: num_speculative_tokens is missing" in said.out
     assert "num_speculative_tokens is missing" in said.err

@@ -80,12 +80,6 @@ async def collect(
         raise
     except HostError as error:
         say(f"units cannot be read: {error}")
-    for unit in units:
-        say(f"log of {unit.key}")
-        if (content := await _log(host, unit, wanted, clock, say)) is not None:
-            yield f"log-{_plain(unit.key)}.jsonl", content
-        yield f"unit-{_plain(unit.key)}.txt", (await _state(host, unit)).encode()
-    yield "units.json", _written({"bundle": 1, "units": [_definition(unit) for unit in units]})
     say(f"{wanted.seconds:.0f} s of samples")
     scraping = asyncio.ensure_future(_scrapes(host, units, wanted.seconds, clock))
     try:
@@ -98,6 +92,12 @@ async def collect(
         yield "samples.jsonl", "".join(json.dumps(mask_value(to_frame(one))) + "\n" for one in frames).encode()
     for page in pages:
         yield page
+    for unit in units:  # behind the samples: what they say of the last minutes stands in the log, too
+        say(f"log of {unit.key}")
+        if (content := await _log(host, unit, wanted, clock, say)) is not None:
+            yield f"log-{_plain(unit.key)}.jsonl", content
+        yield f"unit-{_plain(unit.key)}.txt", (await _state(host, unit)).encode()
+    yield "units.json", _written({"bundle": 1, "units": [_definition(unit) for unit in units]})
     say("doctor")
     async for part in _doctor(host, profile, clock, say):
         yield part

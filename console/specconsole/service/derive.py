@@ -112,6 +112,12 @@ class Derivation:
         return (*found, *(("note", remark) for remark in self.remarks))
 
 
+USUAL: Mapping[str, Mapping[str, Any]] = {
+    "ngram-k5": {"method": "ngram", "num_speculative_tokens": 5, "prompt_lookup_max": 4, "prompt_lookup_min": 2}
+}
+"""Variants that need no drafter, by label: offered where no profile describes any, and what their method alone means."""
+
+
 def variant_of(name: str, method: str | None, settings: Sequence[str], profile: Profile | None) -> Variant:
     """What is wanted: by the profile's unit of that label, and by the command line, which wins.
 
@@ -121,7 +127,8 @@ def variant_of(name: str, method: str | None, settings: Sequence[str], profile: 
     said = profile.unit(name) if profile else None
     given: dict[str, Any] = dict(said.speculative) if said else {}
     if method and method != given.get("method"):  # the profile's other keys are of its own method
-        given = {"method": method}
+        usual = next((spec for spec in USUAL.values() if spec["method"] == method and not settings), {})
+        given = {"method": method, **usual}
     given |= dict(map(option.setting, settings))
     if not given:
         known = [unit.label for unit in profile.units if unit.speculative] if profile else []

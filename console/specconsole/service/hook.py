@@ -28,6 +28,7 @@ from specconsole.text import one_line
 COMMAND_S, WEBHOOK_S = 30.0, 10.0
 """For so long each is waited for; then it is ended."""
 _SAID = 2000
+_OPERATORS = frozenset(";&|<>()")
 
 
 @dataclass(frozen=True)
@@ -56,18 +57,28 @@ def _words(option: str, given: str | None) -> tuple[str, ...]:
     if given is None:
         return ()
     try:
-        words = tuple(shlex.split(given))
+        words, parts = tuple(shlex.split(given)), _parts(given)
     except ValueError as error:
         raise UsageError(
             f"{option} cannot be read: {error}.", hint="It takes a command, quoted as for a shell."
         ) from None
     if not words:
         raise UsageError(f"{option} is empty.", hint="It takes a command.")
+    if shell := next((part for part in parts if set(part) <= _OPERATORS), ""):
+        hint = f"Name one: {option} {shlex.quote(f'sh -c {shlex.quote(given)}')}"
+        raise UsageError(f"{option} holds {shell}, and no shell reads it.", hint=hint)
     program = str(paths.typed(words[0]))
     if shutil.which(program) is None:
         hint = "No shell reads it: for pipes and variables name one, sh -c '…'."
         raise UsageError(f"{option}: there is no program {one_line(words[0], 100)}.", hint=hint)
     return (program, *words[1:])
+
+
+def _parts(given: str) -> list[str]:
+    """The words, and what a shell would take for operators between them."""
+    parts = shlex.shlex(given, posix=False, punctuation_chars=True)
+    parts.commenters = ""
+    return list(parts)
 
 
 def _address(given: str | None) -> str:

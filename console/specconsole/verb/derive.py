@@ -27,7 +27,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         " never written over."
     )
     parser.epilog = (
-        "A variant that the profile describes needs only its name. Deriving again shows what changes. Afterwards: specconsole"
+        "A variant that the profile describes needs only its name, and --method ngram alone means k = 5 with matches of 2 to 4"
+        " tokens. Deriving again shows what changes. Afterwards: specconsole"
         " swap HOST UNIT; and specconsole underive HOST UNIT takes it away."
     )
     add_host_arguments(parser)

@@ -23,7 +23,11 @@ def add_hook_arguments(parser: argparse.ArgumentParser) -> None:
         " _SECONDS, _TEXT, _DIAGNOSIS, _TITLE, _CAUSE, _ADVICE, _EVIDENCE and more as variables, and all of it as JSON on its standard"
         " input; no shell reads it. It has 30 s; one that fails is told and changes nothing.",
     )
-    group.add_argument("--on-ready", metavar="CMD", help="run this here once it is ready: --on-ready 'say ready'")
+    group.add_argument(
+        "--on-ready",
+        metavar="CMD",
+        help="run this here once it is ready: --on-ready 'say ready'; no shell reads it: for more, sh -c '…'",
+    )
     group.add_argument("--on-fail", metavar="CMD", help="run this here when it has failed")
     group.add_argument("--on-stuck", metavar="CMD", help="run this here when it hangs by the evidence, once a start")
     group.add_argument("--webhook", metavar="URL", help="post the facts to this address as JSON, each time")

@@ -17,14 +17,6 @@ if TYPE_CHECKING:
     from specconsole.service.derive_write import Removal, Written
     from specconsole.service.drafter import Offer
 
-USUAL: tuple[tuple[str, Mapping[str, Any]], ...] = (
-    (
-        "ngram-k5",
-        {"method": "ngram", "num_speculative_tokens": 5, "prompt_lookup_max": 4, "prompt_lookup_min": 2},
-    ),
-)
-"""Variants that are offered where no profile describes any: those that need no drafter."""
-
 
 class Derives(Protocol):
     """Plans and writes derived units; each raises the domain's errors."""
@@ -64,6 +56,8 @@ class HostDerives:
 
     async def variants(self, baseline: Unit) -> Sequence[tuple[str, str]]:
         """Those of the profile, else those that need no drafter; then what the host's own drafters would make."""
+        from specconsole.service.derive import USUAL
+
         said = [
             (one.label, one.speculative) for one in (self._profile.units if self._profile else ()) if one.speculative
         ]
