@@ -225,3 +225,12 @@ def test_the_runs_of_an_experiment_are_found_by_start_and_number() -> None:
     night = Experiment("gpu-1", "e1", "a.service", "night", 1.0, steps=({"state": "failed"}, *steps))
     known = [run(7, "i1", 0), run(8, "i2", 1), run(9, "i2", 0), run(10, "i1", 0, "gpu-2")]
     assert night.runs_among(known) == (8, 7)
+
+
+def test_what_waits_beside_the_file_stays_small(path: Path) -> None:
+    store = Store(path)
+    for number in range(300):
+        store.put_load(replace(LOAD, invocation=str(number), started=float(number)))
+    waiting = path.with_name("history.db-wal").stat().st_size
+    store.close()
+    assert waiting < 100 * 4096

@@ -35,6 +35,8 @@ EXPERIMENT_TEXTS = (
 )  # fmt: skip
 EXPERIMENT_LISTS = ("units", "verdicts", "answer", "steps")
 BUSY_S = 5.0
+WAL_PAGES = 64
+"""So many pages of 4 KiB may wait beside the file: SQLite's own 1000 were more than what a month of it says."""
 
 
 class HistoryUnavailable(SpecConsoleError):
@@ -94,6 +96,7 @@ class Store:
             db.row_factory = sqlite3.Row
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
+            db.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
             migrate(db)
         except BaseException:
             db.close()
