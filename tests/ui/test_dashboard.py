@@ -220,7 +220,7 @@ async def test_errors_are_found(scene: Scene) -> None:
         await start(scene, pilot, "E")
         assert "✖ Engine0  NCCL unhandled system error" in text(scene)
         await start(scene, pilot, "e")
-        assert "There is no later error in this log." in text(scene)
+        assert "There is no later error in this log" in text(scene)
 
 
 async def test_scrolling_the_log(scene: Scene) -> None:

@@ -23,6 +23,12 @@ _PAINTS = 3
 class TellingApp(App[None]):
     """Texts of notices are never markup."""
 
+    def notify(self, message: str, **options: Any) -> None:
+        """Show a notice; one that says the same goes: a key that is pressed again must not fill the screen with its answer."""
+        for same in [one for one in self._notifications if one.message == message]:
+            self._unnotify(same)
+        super().notify(message, **options)
+
     def tell(self, said: str, severity: str = "information") -> None:
         """Show a notice for as long as its severity asks."""
         level: Any = severity

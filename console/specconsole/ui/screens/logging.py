@@ -96,8 +96,8 @@ class LoggingScreen(LiveScreen, inherit_bindings=False):
     def action_log_error(self, direction: int) -> None:
         """Bring an error of the log into view."""
         if not self.log_pane.find_error(direction):
-            said = "There is no later error in this log." if direction > 0 else "There is no earlier error in this log."
-            self.notify(said, markup=False)
+            order, other = ("later", "an earlier") if direction > 0 else ("earlier", "a later")
+            self.notify(f"There is no {order} error in this log; {other} one may be.", markup=False)
 
     def action_copy_pane(self) -> None:
         """Copy what the mouse selected, the record under the log's cursor, or the focused pane's text."""
