@@ -27,7 +27,7 @@ class TellingApp(App[None]):
         """Show a notice; one that says the same goes: a key that is pressed again must not fill the screen with its answer."""
         for same in [one for one in self._notifications if one.message == message]:
             self._unnotify(same)
-        super().notify(message, **options)
+        super().notify(message, markup=False, **{name: said for name, said in options.items() if name != "markup"})
 
     def tell(self, said: str, severity: str = "information") -> None:
         """Show a notice for as long as its severity asks."""
