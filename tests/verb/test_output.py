@@ -66,3 +66,12 @@ def test_a_closed_output_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("sys.stdout", None)
     with pytest.raises(CannotWrite, match="standard output is closed"):
         output.write_text("a")
+
+
+def test_a_line_is_overwritten_by_as_many_cells_as_it_took(capsys: pytest.CaptureFixture[str]) -> None:
+    line = output.Overwritten()
+    line.show("abc")
+    line.show("日本")
+    line.clear()
+    line.clear()
+    assert capsys.readouterr().err == "abc\r   \r日本\r    \r"

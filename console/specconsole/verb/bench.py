@@ -273,11 +273,11 @@ class Teller:
 
     def __init__(self, live: bool) -> None:
         self.live = live
-        self._shown = 0
+        self._counted = output.Overwritten()
 
     def say(self, line: str) -> None:
         """Write a line that stays."""
-        self._clear()
+        self._counted.clear()
         _say(line)
 
     def __call__(self, progress: Progress) -> None:
@@ -285,23 +285,11 @@ class Teller:
         if progress.news:
             self.say(progress.news)
         if self.live and progress.phase != "ended":
-            self._show(counting(progress))
-
-    def _show(self, line: str) -> None:
-        self._clear()
-        self._shown = output.width(line)
-        sys.stderr.write(line)
-        sys.stderr.flush()
-
-    def _clear(self) -> None:
-        if self._shown:
-            sys.stderr.write("\r" + " " * self._shown + "\r")
-            self._shown = 0
+            self._counted.show(counting(progress))
 
     def end(self) -> None:
         """Leave a clean line."""
-        self._clear()
-        sys.stderr.flush()
+        self._counted.clear()
 
 
 def counting(progress: Progress) -> str:

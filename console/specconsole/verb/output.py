@@ -143,3 +143,24 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], *, right: Ite
             padded.append(gap + cell if i in stand_right else cell + gap)
         lines.append("  ".join(padded).rstrip())
     return "\n".join(lines)
+
+
+class Overwritten:
+    """One line on standard error that each newer one overwrites, until lines that stay are written."""
+
+    def __init__(self) -> None:
+        self._cells = 0
+
+    def show(self, line: str) -> None:
+        """Write it over the one before."""
+        self.clear()
+        self._cells = width(line)
+        sys.stderr.write(line)
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Leave a clean line."""
+        if self._cells:
+            sys.stderr.write("\r" + " " * self._cells + "\r")
+            sys.stderr.flush()
+            self._cells = 0

@@ -33,7 +33,7 @@ class Teller:
         self.live = sys.stderr.isatty() and not as_json
         self.asked = -1
         self._told: set[tuple[int, str, int]] = set()
-        self._shown = 0
+        self._counted = output.Overwritten()
         self.view: SwapView | None = None
         self._events = 0
 
@@ -52,11 +52,7 @@ class Teller:
             if step.state != "begin":
                 self._line((place, "end", 0), step_line(replace(step, why=causeless(view.story, step.why))))
         if self.live and view.now:
-            self._clear()
-            line = one_line(view.now, 100)
-            self._shown = output.width(line)
-            sys.stderr.write(line)
-            sys.stderr.flush()
+            self._counted.show(one_line(view.now, 100))
 
     def _line(self, key: tuple[int, str, int], text: str) -> None:
         if key not in self._told:
@@ -77,7 +73,7 @@ class Teller:
             self._write(watch.standing_line(event, standing, expected))
 
     def _write(self, text: str) -> None:
-        self._clear()
+        self._counted.clear()
         output.write_text(text)
 
     def _json(self, view: SwapView) -> None:
@@ -85,15 +81,9 @@ class Teller:
             self._events = view.story.count
             output.write_json_line(facts(view))
 
-    def _clear(self) -> None:
-        if self._shown:
-            sys.stderr.write("\r" + " " * self._shown + "\r")
-            self._shown = 0
-
     def end(self) -> None:
         """Leave a clean line."""
-        self._clear()
-        sys.stderr.flush()
+        self._counted.clear()
 
 
 def _noted(note: Mapping[str, object]) -> str:
