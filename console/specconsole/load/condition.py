@@ -14,7 +14,7 @@ from specconsole.load.evidence import HostEvidence
 from specconsole.load.ledger import movements
 from specconsole.load.pace import Pace
 from specconsole.load.phase import Phase
-from specconsole.load.power import copies, seems_busy
+from specconsole.load.power import computes, copies, seems_busy
 from specconsole.load.sign import Signs
 
 WATCH_S, STUCK_S = 50.0, 170.0
@@ -83,6 +83,11 @@ class Evidence:
     diagnosis: Diagnosis | None = None
     """Why it failed, where it has."""
 
+    @property
+    def requests(self) -> int | None:
+        """Requests that run, by the server's page or its last line of statistics; None: neither was seen."""
+        return self.running if self.running is not None else self.signs.running
+
 
 def age(evidence: Evidence) -> float | None:
     """Seconds without movement; a notice comes once a minute and counts where there are no times."""
@@ -109,8 +114,7 @@ def _desync(evidence: Evidence) -> bool:
 
 def _wedge(evidence: Evidence) -> bool:
     stats_at = evidence.signs.stats_at
-    running = evidence.running if evidence.running is not None else evidence.signs.running
-    if not evidence.serving or not running or stats_at is None:
+    if not evidence.serving or not evidence.requests or stats_at is None:
         return False
     quiet = evidence.now is not None and evidence.now - stats_at > STATS_S
     if evidence.signs.notices:
@@ -138,8 +142,12 @@ def _mmap(evidence: Evidence) -> bool:
 
 
 def _ghost(evidence: Evidence) -> bool:
+    return _spinning(evidence) and older(evidence, WATCH_S)
+
+
+def _spinning(evidence: Evidence) -> bool:
     host = evidence.host
-    if host is None or evidence.gathering or not host.gpus or _moves(evidence) or not older(evidence, WATCH_S):
+    if host is None or evidence.gathering or not host.gpus or _moves(evidence):
         return False
     seem = [seems_busy(gpu) for gpu in host.gpus]
     return True in seem and False not in seem
@@ -228,8 +236,10 @@ def _moved(*names: str) -> Callable[[Evidence], bool]:
 
 
 def _copying(evidence: Evidence) -> bool:
-    moves = "gpu" in _moves(evidence) and evidence.host is not None
-    return moves and any((copies(gpu) or 0.0) >= 1e8 for gpu in (evidence.host.gpus if evidence.host else ()))
+    if "gpu" not in _moves(evidence) or evidence.host is None:
+        return False
+    gpus = evidence.host.gpus
+    return any((copies(gpu) or 0.0) >= 1e8 for gpu in gpus) or not any(computes(gpu) for gpu in gpus)
 
 
 CONDITIONS: Mapping[str, Callable[[Evidence], bool]] = {
@@ -256,6 +266,9 @@ CONDITIONS: Mapping[str, Callable[[Evidence], bool]] = {
     "traced": lambda evidence: evidence.signs.traced,
     "counting": _counting,
     "overdue": _overdue,
+    "filling": _moved("resident", "gpu_memory"),
+    "forking": _moved("processes"),
+    "spinning": _spinning,
     "thinking": _thinking,
     "long_thinking": _long,
     "fresh": _fresh,

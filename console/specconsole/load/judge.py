@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from specconsole.load import reading
 from specconsole.load.condition import CONDITIONS, STATS_S, STUCK_S, WATCH_S, Evidence, idle_s, older
 from specconsole.load.phase import Phase
+from specconsole.load.sentence import sentence_of
 from specconsole.load.signature import BY_NAME, CAUSES, SIGNATURES
 from specconsole.load.verdict import GATHERING, NO_SAMPLE, Judgement, Verdict
-from specconsole.text import bytes_binary, duration, one_line
+from specconsole.text import one_line
 
 OBSERVED_S = 60.0
 """For so long we must have seen for ourselves that nothing moves before a hang is called one."""
@@ -33,7 +34,7 @@ def judge(evidence: Evidence) -> Verdict:
     cause = _cause(row.name, evidence)
     return Verdict(
         judgement,
-        _sentence(row.name, evidence),
+        sentence_of(row.name, evidence),
         tuple(_evidence(evidence)),
         missing,
         row.name,
@@ -50,6 +51,10 @@ def _evidence(evidence: Evidence) -> Iterator[str]:
         yield from reading.of_gpus(evidence.host.gpus, evidence.host.gpu_memory)
         yield from reading.of_host(evidence.host)
     yield from reading.of_log(evidence.signs, evidence.now)
+    if evidence.serving and evidence.requests is not None:
+        yield f"{evidence.requests} request{'' if evidence.requests == 1 else 's'} running"
+    if evidence.stepping is not None:
+        yield "stacks differ between two looks" if evidence.stepping else "the same innermost frame twice"
     if evidence.pace:
         yield evidence.pace.words
 
@@ -109,24 +114,6 @@ def _silent_s(evidence: Evidence) -> float:
 def _collective_s(evidence: Evidence) -> float:
     """Where nothing but the log is known, the common hang is presumed sooner than where the GPUs look idle."""
     return STUCK_S if evidence.host is None or not evidence.host.gpus else COLLECTIVE_S
-
-
-def _sentence(name: str, evidence: Evidence) -> str:
-    said = BY_NAME[name].sentence
-    if name == "reading" and evidence.phase in (Phase.WEIGHTS, Phase.DRAFTER):
-        said = "weights are being read"
-    if name == "held_memory" and evidence.host and evidence.host.holders:
-        most = max(evidence.host.holders, key=lambda holder: holder.memory or 0)
-        who = one_line(most.name, 40) or "an unknown process"
-        return f"{said}: {who} (pid {most.pid}) holds {bytes_binary(most.memory)} on GPU {most.gpu}"
-    if name == "peers" and evidence.now is not None and evidence.signs.peers_since is not None:
-        return f"{said}, for {duration(evidence.now - evidence.signs.peers_since)}"
-    if name in ("counting", "reading") and evidence.pace and not evidence.pace.complete:
-        slow = evidence.pace.slow(evidence.usual_s)
-        return f"{said}, slowly: {evidence.pace.words}" if slow else said
-    if name in ("thinking", "compilers", "fresh") and evidence.phase is Phase.CAPTURE:
-        return f"{said}; graph capture is silent in the journal until it ends"
-    return said
 
 
 def _cause(name: str, evidence: Evidence) -> str:

@@ -49,6 +49,8 @@ LIMIT_W: tuple[tuple[str, float], ...] = (
 """Watts that a card is sold with, by a part of its name; the first that fits counts."""
 SMALL_COPY = 20e6
 """Bytes a second over PCIe below which nothing is copied: a collective that works moves gigabytes."""
+BUSY_UTIL, BUSY_DRAM = 0.05, 0.05
+"""Utilisation and memory traffic below which a GPU does nothing."""
 
 
 def limit_w(gpu: Gpu) -> float | None:
@@ -78,7 +80,7 @@ def seems_busy(gpu: Gpu) -> bool | None:
         return None
     if gpu.util < GHOST_UTIL:
         return False
-    if gpu.dram_active is not None and gpu.dram_active > 0.05:
+    if gpu.dram_active is not None and gpu.dram_active > BUSY_DRAM:
         return False
     if (share := power_share(gpu)) is not None:
         return share <= GHOST_POWER
@@ -89,8 +91,11 @@ def seems_busy(gpu: Gpu) -> bool | None:
 
 def works(gpu: Gpu) -> bool:
     """It computes or moves data: more than a context that idles, and no spinning kernel."""
-    if seems_busy(gpu):
-        return False
+    return not seems_busy(gpu) and (computes(gpu) or (copies(gpu) or 0.0) >= SMALL_COPY)
+
+
+def computes(gpu: Gpu) -> bool:
+    """It draws more than a context that idles, or its memory is in use."""
     share = power_share(gpu)
-    busy = gpu.util is not None and gpu.util >= 0.05 and share is not None and share > GHOST_POWER
-    return busy or (gpu.dram_active or 0.0) > 0.05 or (copies(gpu) or 0.0) >= SMALL_COPY
+    busy = gpu.util is not None and gpu.util >= BUSY_UTIL and share is not None and share > GHOST_POWER
+    return busy or (gpu.dram_active or 0.0) > BUSY_DRAM

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from specconsole.gpu.sample import Gpu
 from specconsole.load.evidence import HostEvidence
-from specconsole.load.power import copies, limit_w
+from specconsole.load.ledger import LEAST
+from specconsole.load.power import BUSY_DRAM, copies, limit_w
 from specconsole.load.sign import Signs
 from specconsole.text import bytes_binary, duration, number, one_line, percent, rate
 
@@ -22,6 +23,8 @@ def of_gpus(gpus: Sequence[Gpu], growth: float | None = None) -> Iterator[str]:
         yield f"{count} {util} busy{at}"
     elif gpus:
         yield f"{count}, utilisation not readable"
+    if (traffic := max((gpu.dram_active or 0.0 for gpu in gpus), default=0.0)) > BUSY_DRAM:
+        yield f"GPU memory traffic up to {percent(traffic)}"
     if used := [gpu.memory_used for gpu in gpus if gpu.memory_used is not None]:
         grown = f", {_signed(growth * 60)}/min" if growth is not None and abs(growth) >= 1024 * 1024 else ""
         yield f"GPU memory {bytes_binary(sum(used))}{grown}"
@@ -35,14 +38,25 @@ def of_host(host: HostEvidence) -> Iterator[str]:
         yield f"CPU {host.cpu:.1f} cores"
     if host.compilers:
         yield ", ".join(f"{count} {name}" for name, count in sorted(Counter(host.compilers).items()))
-    if host.read is not None:
-        yield f"reads {rate(host.read)}" if host.read >= 1e5 else "no bytes read from storage"
+    yield from _reads(host.read, host.chars)
     if host.faults is not None and host.faults >= 100:
         yield f"{number(host.faults)} major faults a second"
     if host.received is not None and host.received >= 1e6:
         yield f"host receives {rate(host.received)}"
+    if host.resident is not None and host.resident >= LEAST["resident"]:
+        yield f"memory of its processes {_signed(host.resident * 60)}/min"
+    if host.new_processes:
+        yield f"{host.new_processes} new process{'' if host.new_processes == 1 else 'es'}"
     if host.blocked:
         yield f"{len(host.blocked)} of {host.processes} processes in state D"
+
+
+def _reads(storage: float | None, calls: float | None) -> Iterator[str]:
+    """What is read a second: from storage, and where little comes from there what calls that read are given else."""
+    if (storage or 0.0) < LEAST["read"] and calls is not None and calls >= LEAST["chars"]:
+        yield f"reads {rate(calls)}" + ("" if storage is None else f", {rate(storage)} of it from storage")
+    elif storage is not None:
+        yield f"reads {rate(storage)}" if storage >= 1e3 else "no bytes read from storage"
 
 
 def of_log(signs: Signs, now: float | None) -> Iterator[str]:
