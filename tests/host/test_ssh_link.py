@@ -50,7 +50,7 @@ async def test_two_jumps_each_with_its_own_checks_and_questions(own_home: Path) 
         assert second.rules.commands == ["true"]
         second.drop()
         await until(host, lambda: host.link.kind is LinkKind.LOST)
-        assert "SSH connection ended" in host.link.reason
+        assert f"ops@127.0.0.1:{second.port} broke: " in host.link.reason, "the hop that went, not the host behind it"
         await until(host, lambda: host.link.kind is LinkKind.UP)
         assert asker.answers == [], "each hop has asked again, and the key of the second no more"
         await host.close()

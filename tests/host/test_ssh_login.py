@@ -235,7 +235,7 @@ async def test_an_agent_that_is_gone_is_no_obstacle(own_home: Path, tmp_path: Pa
 async def test_an_agent_that_waits_for_a_touch_has_its_time_and_says_so(
     own_home: Path, agent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("specconsole.host.ssh_login.AGENT_S", 0.1)
+    monkeypatch.setattr("specconsole.host.prompts.AGENT_S", 0.1)
     way(own_home).folder.joinpath("config").write_text("ConnectTimeout 1\n")
     touched = asyncio.Event()
 

@@ -134,3 +134,32 @@ def test_ctrl_c_while_a_verb_is_still_read_in_is_130(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(cli, "parse", parse)
     assert cli.main(["status", "demo"]) == 130
+
+
+async def test_who_waits_at_a_terminal_is_told_once_and_not_over_a_question(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("specconsole.verb.session.SLOW_S", 3e-9)
+    monkeypatch.setattr("specconsole.verb.session.TICK_S", 1e-9)
+    turns = 200
+
+    async def slow(host: LocalHost) -> None:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        raise LinkLost(f"{host.name} is gone.")
+
+    monkeypatch.setattr(LocalHost, "open", slow)
+
+    async def told(*, terminal: bool) -> str:
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+        with pytest.raises(LinkLost):
+            async with open_host(parsed("localhost")):
+                raise AssertionError
+        return capsys.readouterr().err
+
+    assert await told(terminal=True) == "specconsole: still connecting to localhost (ctrl+c ends it)\n"
+    assert await told(terminal=False) == "", "a script wants the one sentence at the end"
+    monkeypatch.setattr(
+        "specconsole.host.prompts.Patient.waiting", property(lambda _: True, lambda *_: None), raising=False
+    )
+    assert await told(terminal=True) == "", "a question stands there"

@@ -28,9 +28,27 @@ async def arrive(machine: Machine, clock: Clock, name: str, *, silence_s: float 
     """Make a line of a machine.
 
     Raises:
-        LinkLost: it went away meanwhile, or does not say what it is.
+        LinkLost: the link broke meanwhile, or it does not say what it is.
         LinkRefused: its login shell runs no commands.
     """
+    work, end = asyncio.create_task(_arrive(machine, clock, name, silence_s)), asyncio.create_task(machine.gone())
+    try:
+        await asyncio.wait((work, end), return_when=asyncio.FIRST_COMPLETED)
+        if not (work.done() and not work.exception() and isinstance(work.result(), LeaseLine)):
+            # A link that breaks makes each step fail in a way of its own; itself it knows better why.
+            await asyncio.wait((end,), timeout=REASON_S)
+        if not end.done():
+            return await work
+        if work.done() and not work.exception():
+            await work.result().close()
+        raise LinkLost(end.result(), hint="Look at the network in between, and try again.")
+    finally:
+        for task in (work, end):
+            task.cancel()
+        await asyncio.gather(work, end, return_exceptions=True)
+
+
+async def _arrive(machine: Machine, clock: Clock, name: str, silence_s: float) -> Line:
     # What the host gets takes 50 ms to pack, half of it without the interpreter's lock: that goes on while it answers.
     found, _ = await asyncio.gather(look(machine, name), asyncio.to_thread(blob))
     notes = list(machine.notes)

@@ -65,7 +65,8 @@ class Lease:
         if not self.hello:
             said = self.channel.stderr or bytes(self._noise or b"")
             lines = said.decode(errors="replace").strip().splitlines()
-            raise NotStarted(one_line(lines[-1], 200) if lines else f"It said nothing for {deadline_s:.0f} s.")
+            silent = "It ended without a word." if self.is_broken else f"It said nothing for {deadline_s:.0f} s."
+            raise NotStarted(one_line(lines[-1], 200) if lines else silent)
         if self.hello.get("v") != VERSION:
             raise NotStarted("It speaks another version.")
 

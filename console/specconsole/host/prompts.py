@@ -9,13 +9,18 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from specconsole.glyph import within
 from specconsole.text import clean
+
+AGENT_S = 2.0
+"""An agent that takes longer to sign waits for somebody: a touch of a security key, a confirmation (ssh-add -c)."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,53 @@ class TerminalPrompter:
     def tell(self, line: str) -> None:
         """Print to standard error."""
         print(within(clean(line), sys.stderr.encoding or "utf-8"), file=sys.stderr)  # noqa: T201  before the screen opens
+
+
+class Patient:
+    """A prompter that says whether it is waiting for the user: that time does not count against a deadline."""
+
+    def __init__(self, prompter: Prompter) -> None:
+        self.prompter = prompter
+        self.waiting = False
+        self.asked = False
+        """Somebody was asked since the start."""
+        self.answers = 0
+
+    @contextmanager
+    def _patience(self) -> Iterator[None]:
+        self.waiting = self.asked = True
+        try:
+            yield
+        finally:
+            self.waiting = False
+            self.answers += 1
+
+    async def ask(self, question: Question) -> str | None:
+        """As `Prompter.ask`."""
+        with self._patience():
+            return await self.prompter.ask(question)
+
+    async def confirm(self, question: Question) -> bool:
+        """As `Prompter.confirm`."""
+        with self._patience():
+            return await self.prompter.confirm(question)
+
+    async def outside(self, work: Awaitable[T], line: str) -> T:
+        """Wait for something that may wait for the user elsewhere; say so when it does."""
+        task = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait({task}, timeout=AGENT_S)
+            if task.done():
+                return task.result()
+            self.tell(line)
+            with self._patience():
+                return await task
+        finally:
+            task.cancel()
+
+    def tell(self, line: str) -> None:
+        """As `Prompter.tell`."""
+        self.prompter.tell(line)
 
 
 async def _read_line(prompt: str, secret: bool) -> str | None:

@@ -12,7 +12,7 @@ import socket
 import stat
 import sys
 from collections.abc import AsyncGenerator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +21,19 @@ from specconsole.clock import SystemClock
 from specconsole.errors import CannotWrite, UsageError
 from specconsole.host import target
 from specconsole.host.base import Host
+from specconsole.verb.link import say
 from specconsole.verb.output import check_open
 
 if TYPE_CHECKING:
     from specconsole.host.kept import KeptHost
-    from specconsole.host.prompts import Prompter
+    from specconsole.host.prompts import Patient, Prompter
     from specconsole.host.simulated import SimulatedHost
     from specconsole.host.way import Way
     from specconsole.profile import Profile
+
+
+SLOW_S = 3.0
+TICK_S = 0.25
 
 
 def add_host_arguments(parser: argparse.ArgumentParser, *, json: bool = True, optional: bool = False) -> None:
@@ -145,12 +150,37 @@ async def open_host(args: argparse.Namespace, prompter: Prompter | None = None) 
         UsageError: HOST is none.
         LinkRefused, LinkLost: as `Host.open`.
     """
-    host = make_host(args, prompter)
+    from specconsole.host.prompts import Patient, TerminalPrompter
+
+    asked = Patient(prompter or TerminalPrompter())
+    host = make_host(args, asked)
     try:
-        await host.open()
+        async with _telling_of_the_wait(host, asked):
+            await host.open()
         yield host
     finally:
         await host.close()
+
+
+@asynccontextmanager
+async def _telling_of_the_wait(host: Host, asked: Patient) -> AsyncGenerator[None, None]:
+    """Say once, to who waits at a terminal, that the host takes its time; not while a question stands there."""
+
+    async def tell() -> None:
+        waited = 0.0
+        while waited < SLOW_S:
+            await asyncio.sleep(TICK_S)
+            waited = 0.0 if asked.waiting else waited + TICK_S
+        say(f"still connecting to {host.name} (ctrl+c ends it)")
+
+    task = asyncio.create_task(tell()) if sys.stderr is not None and sys.stderr.isatty() else None
+    try:
+        yield
+    finally:
+        if task:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
 
 
 def profile_for(args: argparse.Namespace, host: Host) -> Profile | None:

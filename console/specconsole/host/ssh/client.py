@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
+from enum import Enum
 from typing import Any
 
 import asyncssh
@@ -19,7 +20,7 @@ from specconsole.host.ssh.key import Keys
 from specconsole.host.ssh_algorithm import CIPHERS, HOST_KEYS, LOGINS, certificate_of, choose
 from specconsole.host.ssh_login import Login
 from specconsole.host.ssh_trust import HostKey, Trust
-from specconsole.text import one_line
+from specconsole.text import reason
 
 KEEPALIVE_S = 1.0
 KEEPALIVE_COUNT = 3
@@ -27,6 +28,15 @@ KEEPALIVE_COUNT = 3
 FAMILIES = {"inet": socket.AF_INET, "inet6": socket.AF_INET6}
 LOGIN_S = 3600
 """The library's own limit on a login, out of the way: ours does not count the time that somebody types."""
+
+
+class Step(Enum):
+    """What a connect waits for, in the order in which they come."""
+
+    WAY = "a connection"
+    GREETING = "sshd's greeting"
+    KEYS = "the exchange of keys"
+    LOGIN = "the login"
 
 
 class Client(asyncssh.SSHClient):
@@ -37,6 +47,18 @@ class Client(asyncssh.SSHClient):
         self.login = login
         self.keys = keys
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._connection: asyncssh.SSHClientConnection | None = None
+        self._logs_in = False
+
+    @property
+    def step(self) -> Step:
+        """What it waits for, as long as it is not connected."""
+        if self._logs_in:
+            return Step.LOGIN
+        if self._connection and self._connection.get_extra_info("server_version"):
+            return Step.KEYS
+        # A proxy command or a jump host takes our connection before it has one of its own.
+        return Step.GREETING if self._connection and not self.login.hop.proxy_command else Step.WAY
 
     async def connect(self, tunnel: asyncssh.SSHClientConnection | None) -> asyncssh.SSHClientConnection:
         """Connect and log in."""
@@ -102,7 +124,8 @@ class Client(asyncssh.SSHClient):
 
     def begin_auth(self, username: str) -> None:  # noqa: ARG002  the library's name
         """Look at the key inside a certificate, which no other callback shows, before anything secret is sent."""
-        key = self._connection.get_server_host_key()
+        self._logs_in = True
+        key = self._connection and self._connection.get_server_host_key()
         if key and self.trust.is_revoked(shown := HostKey(key.get_algorithm(), key.public_data)):
             self.trust.shown = shown
             raise asyncssh.HostKeyNotVerifiable("Host key is revoked")
@@ -110,7 +133,7 @@ class Client(asyncssh.SSHClient):
     def connection_lost(self, exc: Exception | None) -> None:
         """Note why it ended."""
         if not self.ended.done():
-            self.ended.set_result(one_line(str(exc), 200) if exc else "")
+            self.ended.set_result(reason(exc) if exc else "")
 
     def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:  # noqa: ARG002
         """Compare the host's key with the known ones."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Awaitable
 from pathlib import Path
-from typing import TypeVar
 
 import asyncssh
 
@@ -16,18 +14,16 @@ from specconsole.errors import LinkLost, LinkRefused
 from specconsole.host.arrival import arrive
 from specconsole.host.kept import KeptHost
 from specconsole.host.line import Line, Note
-from specconsole.host.prompts import Prompter
-from specconsole.host.ssh.client import Client
+from specconsole.host.prompts import Patient, Prompter
+from specconsole.host.ssh.client import Client, Step
 from specconsole.host.ssh.key import Keys
 from specconsole.host.ssh.machine import SshMachine
 from specconsole.host.ssh_hop import Hop, chain
-from specconsole.host.ssh_login import Login, Patient
+from specconsole.host.ssh_login import Login
 from specconsole.host.ssh_trust import Trust
 from specconsole.host.target import Target
 from specconsole.host.way import Way
 from specconsole.text import one_line, reason
-
-T = TypeVar("T")
 
 
 class SshHost(KeptHost):
@@ -90,35 +86,41 @@ class SshDialer:
             keys = Keys(login, self.unlocked)
             client = Client(trust, login, keys)
             try:
-                machine.add(await self._in_time(client.connect(machine.last), hop, patient), client)
+                machine.add(await self._in_time(client, machine.last), client)
                 return
             except asyncssh.HostKeyNotVerifiable:
                 said = await trust.settle(self.prompter)
                 self.prompter.tell(said)
                 machine.say(Note("key", said))
             except (asyncssh.Error, OSError, ValueError) as error:
-                raise _why(error, hop, login) from error
+                raise _why(error, client) from error
             finally:
                 await keys.close()
         raise LinkRefused(f"{hop.host} showed another key than the one that was accepted a moment ago.")
 
-    async def _in_time(self, connecting: Awaitable[T], hop: Hop, patient: Patient) -> T:
-        """Give a connect its time, not counting what somebody needs to type, and anew after each answer.
+    async def _in_time(
+        self, client: Client, tunnel: asyncssh.SSHClientConnection | None
+    ) -> asyncssh.SSHClientConnection:
+        """Give each step of a connect its time, not counting what somebody needs to type, and anew after each answer.
 
-        A server takes 2 s to say that a password was wrong: three of each kind would use up one such time.
+        A server takes 2 s to say that a password was wrong: three of each kind would use up one such time. At a round trip
+        of 2 s a connect takes 15 s.
         """
-        task = asyncio.ensure_future(connecting)
-        left, answers = hop.connect_s, patient.answers
+        login, hop = client.login, client.login.hop
+        task = asyncio.ensure_future(client.connect(tunnel))
+        left, come = hop.connect_s, (client.step, login.keys_tried, login.prompter.answers)
         try:
             while not task.done() and left > 0:
                 before = self.clock.monotonic()
                 await asyncio.wait({task}, timeout=min(left, 0.25))
-                if patient.answers != answers:
-                    left, answers = hop.connect_s, patient.answers
-                elif not patient.waiting:
+                now = (client.step, login.keys_tried, login.prompter.answers)
+                if now != come:
+                    left, come = hop.connect_s, now
+                elif not login.prompter.waiting:
                     left -= self.clock.monotonic() - before
             if not task.done():
-                raise LinkLost(f"{hop.login} did not answer within {hop.connect_s:.0f} s.", hint=_SILENT_HINT)
+                said, hint = _SILENT[client.step]
+                raise LinkLost(f"{hop.login} {said.format(hop.connect_s)}.", hint=hint)
             return task.result()
         finally:
             if not task.done():
@@ -126,9 +128,9 @@ class SshDialer:
                 await asyncio.gather(task, return_exceptions=True)
 
 
-def _why(error: Exception, hop: Hop, login: Login) -> LinkLost | LinkRefused:
+def _why(error: Exception, client: Client) -> LinkLost | LinkRefused:
     """Say what went wrong; only an answer of the host, or of the user, is a refusal."""
-    said = one_line(str(error), 200)
+    login, hop, said = client.login, client.login.hop, one_line(str(error), 200)
     if isinstance(error, asyncssh.PermissionDenied):
         return LinkRefused(f"{hop.login} refused the login.", f"{_tried(login.keys_tried)}.", _LOGIN_HINT)
     if "Too many authentication failures" in said:
@@ -148,7 +150,8 @@ def _why(error: Exception, hop: Hop, login: Login) -> LinkLost | LinkRefused:
         hint = "Check the port, and that sshd runs there."
         return LinkLost(f"{hop.host} refuses connections to port {hop.port}.", hint=hint)
     if isinstance(error, asyncssh.ConnectionLost | ConnectionResetError | BrokenPipeError):
-        return LinkLost(f"{hop.host}:{hop.port} closed the connection before the login.", hint=_CLOSED_HINT)
+        what, hint = _CLOSED[client.step]
+        return LinkLost(f"{hop.host}:{hop.port} closed the connection {what}.", hint=hint)
     return LinkLost(f"{hop.host}:{hop.port} cannot be reached.", f"{reason(error)}.", "Check its name and the network.")
 
 
@@ -156,9 +159,31 @@ def _tried(keys: int) -> str:
     return f"{keys} {'key was' if keys == 1 else 'keys were'} tried" if keys else "There was no key to try"
 
 
-_SILENT_HINT = "Check its name, the network, and what stands between."
-_CLOSED_HINT = (
+_SILENT = {
+    Step.WAY: ("did not answer within {:.0f} s", "Check its name, the network, and what stands between."),
+    Step.GREETING: (
+        "took the connection and said nothing for {:.0f} s",
+        "Its sshd hangs or waits for the machine, or a firewall in between took the connection: try again, and look there.",
+    ),
+    Step.KEYS: (
+        "fell silent for {:.0f} s while keys were exchanged",
+        "The link is dead, or drops large packets (the MTU of a VPN or tunnel): try again, or with a smaller MTU.",
+    ),
+    Step.LOGIN: (
+        "fell silent for {:.0f} s during the login",
+        "The link is dead, or what the host asks to log somebody in hangs (PAM, DNS, a home on the network): try again.",
+    ),
+}
+"""What is said of a host that does not answer, by what was waited for, and what may be done."""
+_LOST_HINT = "The network in between lost it, or sshd ended: try again."
+_REFUSED_HINT = (
     "After failed logins sshd refuses an address for some minutes (PerSourcePenalties), and anybody when too many connect"
     " at once (MaxStartups): wait and try again."
 )
+_CLOSED = {
+    Step.WAY: ("before the login", _REFUSED_HINT),
+    Step.GREETING: ("before the login", _REFUSED_HINT),
+    Step.KEYS: ("while keys were exchanged", _LOST_HINT),
+    Step.LOGIN: ("during the login", _LOST_HINT),
+}
 _LOGIN_HINT = "Check the user's name and, with ssh-add -l or -i, the key."

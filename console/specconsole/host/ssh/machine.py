@@ -26,6 +26,7 @@ WINDOW = 4 * 1024 * 1024
 HANG_UP_S = 1.0
 _ENDED = "SSH connection closed"
 """How asyncssh says that no channel opened, before it says that the connection is closed."""
+_NO_SESSION_HINT = "It may allow too few at once: see MaxSessions in its sshd_config."
 OPEN_AGAIN_S = (0.1, 0.3, 0.9)
 """Pauses before a session is asked for again."""
 
@@ -72,15 +73,20 @@ class SshMachine:
         for patience in OPEN_AGAIN_S:
             try:
                 return await self._start(argv)
-            except asyncssh.ChannelOpenError:  # noqa: PERF203  three tries
+            except asyncssh.ChannelOpenError as error:  # noqa: PERF203  three tries
+                if self._ended:
+                    raise self._broke(error) from error
                 # With MaxSessions 1 the session before this one may not be quite gone.
                 await self._clock.sleep(patience)
             except (asyncssh.Error, OSError) as error:
-                raise LinkLost("The link broke.", one_line(str(error), 200)) from error
+                raise self._broke(error) from error
         try:
             return await self._start(argv)
         except (asyncssh.Error, OSError) as error:
-            raise LinkLost("The host opens no session.", one_line(str(error), 200)) from error
+            if self._ended:
+                raise self._broke(error) from error
+            hop = self._connections[-1][1].login.hop
+            raise LinkLost(f"{hop.login} opens no session.", one_line(str(error), 200), _NO_SESSION_HINT) from error
 
     async def _start(self, argv: Sequence[str]) -> SshChannel:
         return SshChannel(await self._connection.create_process(shlex.join(argv), encoding=None, window=WINDOW))
@@ -98,21 +104,30 @@ class SshMachine:
             reason = one_line(error.reason, 200)
             # A connection that ended under the question is told by the same code as a closed port.
             if error.reason == _ENDED or self._connection.is_closed():
-                raise LinkLost("The link broke.", reason) from error
+                raise self._broke(error) from error
             # A socket's failure does not say whether nobody listens or only root may connect.
             if error.code == OPEN_CONNECT_FAILED and not endpoint.uds:
                 raise ConnectionRefusedError(f"{endpoint}: {reason}") from error
             raise NotForwarded(f"{endpoint}: {reason}") from error
         except (asyncssh.Error, OSError) as error:
-            raise LinkLost("The link broke.", one_line(str(error), 200)) from error
+            raise self._broke(error) from error
         return session.reader, session.writer
 
     async def gone(self) -> str:
         """Wait until one of the connections is gone."""
-        ends = [client.ended for _, client in self._connections]
-        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        said = next(end.result() for end in ends if end.done())
-        return f"The SSH connection ended: {said or 'the host closed it'}."
+        await asyncio.wait([client.ended for _, client in self._connections], return_when=asyncio.FIRST_COMPLETED)
+        return self._ended
+
+    @property
+    def _ended(self) -> str:
+        """Which of the connections ended first, and why; empty while all of them stand."""
+        for _, client in self._connections:
+            if client.ended.done():
+                return f"The link to {client.login.hop.login} broke: {_plainly(client.ended.result())}."
+        return ""
+
+    def _broke(self, error: Exception) -> LinkLost:
+        return LinkLost(self._ended or f"The link broke: {_plainly(one_line(str(error), 200))}.")
 
     async def hang_up(self) -> None:
         """Close the connections, the innermost first."""
@@ -129,6 +144,15 @@ class SshMachine:
         for connection in connections:
             connection.abort()
         await asyncio.gather(*ends, return_exceptions=True)
+
+
+def _plainly(said: str) -> str:
+    """Say the library's words for the end of a connection as people do."""
+    return {
+        "": "the host closed it",
+        "Connection lost": "the connection was lost",
+        "Server not responding to keepalive": "no answer any more",
+    }.get(said, said)
 
 
 async def _wake(connection: asyncssh.SSHClientConnection) -> None:
