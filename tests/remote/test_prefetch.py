@@ -6,12 +6,13 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from specconsole.remote import outside, prefetch
-from specconsole.remote.prefetch import FILE_BYTES, Answer, Prefetch
+from specconsole.remote.prefetch import FILE_BYTES, Answer, Asker, Prefetch, in_time
 from specconsole.remote.unit_search import CAT, HEAD
 
 Told = dict[tuple[str, ...], tuple[int, str]]
@@ -49,11 +50,41 @@ def test_what_is_no_file_is_left_to_the_console(tmp_path: Path) -> None:
 
 
 def test_a_program_that_is_missing_or_hangs_has_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert prefetch.run([sys.executable, "-c", "print('é'); exit(3)"]) == (3, "é\n", "")
-    assert prefetch.run(["/no/such/program"]) is None
-    assert prefetch.run(["a\0b"]) is None
+    asker = Asker()
+    assert asker.run([sys.executable, "-c", "print('é'); exit(3)"]) == (3, "é\n", "")
+    assert asker.run(["/no/such/program"]) is None
+    assert asker.run(["a\0b"]) is None
     monkeypatch.setattr(prefetch, "ASK_S", 0.05)
-    assert prefetch.run(["sleep", "60"]) is None
+    assert asker.run(["sleep", "60"]) is None
+    monkeypatch.setattr(prefetch, "ASK_S", 8.0)
+    monkeypatch.setattr(prefetch, "ALL_S", 0.0)
+    assert Asker().run(["true"]) is None, "the time for all is up"
+
+
+def test_a_file_that_gives_no_answer_is_left_behind() -> None:
+    assert in_time(lambda: 1, 60) == 1
+    with pytest.raises(FileNotFoundError):
+        in_time(lambda: outside.regular("/no/such/file", 1), 60)
+    for_ever = threading.Event()
+    with pytest.raises(TimeoutError):
+        in_time(for_ever.wait, 0)
+    for_ever.set()
+
+
+def test_a_late_file_is_told_and_the_others_are_answered(tmp_path: Path) -> None:
+    (tmp_path / "b").write_text("B")
+    late, well = str(tmp_path / "a"), str(tmp_path / "b")
+
+    def file(path: str, limit: int) -> bytes:
+        if path == late:
+            raise TimeoutError
+        return outside.regular(path, limit)
+
+    lines: list[bytes] = []
+    Prefetch(lambda _: None, file, lines.append, {}, 0)._reads(CAT, {late, well})
+    told = {one["argv"][-1]: one for one in map(json.loads, lines)}
+    assert told[late] == {"argv": [*CAT, late], "late": True}
+    assert told[well]["out"] == "B"
 
 
 def test_where_systemd_does_not_answer_nothing_more_is_asked() -> None:

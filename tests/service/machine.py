@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from specconsole.errors import DeadlineExceeded
 from specconsole.host.base import Completed, Program, Rights
 from specconsole.remote.prefetch import Answer, Prefetch
 from tests.fakes import FakeHost, FakeProcess, Reply, failed
@@ -70,6 +71,8 @@ class Machine:
 
     def __init__(self, version: str = "252", *, user: bool = True) -> None:
         self.files = dict(FILES)
+        self.late: set[str] = set()
+        """Files that give no answer: their disk's server is gone."""
         self.host = Prefetching(self) if self.prefetches else FakeHost()
         self.version = version
         self.blocks = {block_id(text): text for text in recorded(version, "show-searched").split("\n\n")}
@@ -85,7 +88,7 @@ class Machine:
         host = self.host
         host.answer("cat -- *", self._read)
         host.answer("head -c * -- *", self._read)
-        host.answer("grep -lsIF --devices=skip -e vllm -- *", self._grep)
+        host.answer("grep -lsIF --devices=skip -e vllm -- *", self.grep)
         host.answer("grep -qsE *", failed(1, ""))
         host.answer("find *", "")
         host.answer("find * -maxdepth 1 -name [*].service", self._find)
@@ -105,10 +108,12 @@ class Machine:
     def _read(self, argv: tuple[str, ...], _: bytes) -> Reply:
         if argv[-1] == "/proc/uptime":
             return self.uptime
+        if argv[-1] in self.late:
+            raise DeadlineExceeded("cat on gpu-1 did not end within 10 s.")
         text = self.files.get(argv[-1])
         return failed(1, f"cat: {argv[-1]}: No such file or directory") if text is None else text
 
-    def _grep(self, argv: tuple[str, ...], _: bytes) -> Reply:
+    def grep(self, argv: tuple[str, ...], _: bytes) -> Reply:
         found = [path for path in argv[6:] if "vllm" in self.files.get(path, "")]
         return "".join(f"{path}\n" for path in found) if found else failed(1, "")
 
@@ -178,10 +183,15 @@ class Prefetching(FakeHost):
     def _run(self, argv: Sequence[str]) -> Answer | None:
         words = tuple(argv)
         self.calls.append(words)
-        done = self.answered(words)
+        try:
+            done = self.answered(words)
+        except DeadlineExceeded:
+            return None
         return None if done is None else (done.status, done.stdout.decode(), done.stderr.decode())
 
     def _read(self, path: str, limit: int) -> bytes:
+        if path in self.machine.late:
+            raise TimeoutError
         text = self.machine.uptime if path == "/proc/uptime" else self.machine.files.get(path)
         if text is None:
             raise FileNotFoundError(path)

@@ -9,12 +9,13 @@ from dataclasses import replace
 
 import pytest
 
-from specconsole.errors import CommandFailed
+from specconsole.errors import CommandFailed, DeadlineExceeded
 from specconsole.host.base import Completed, Endpoint, Rights
 from specconsole.profile import Profile, UnitProfile
+from specconsole.remote.unit_search import CAT
 from specconsole.service.discover import discover
 from specconsole.service.unit import Role, Unit
-from tests.fakes import failed
+from tests.fakes import Reply, failed
 from tests.service.machine import VERSIONS, Machine
 
 ROUNDS = {"one by one": 8, "at once": 1}
@@ -58,6 +59,41 @@ async def test_all_that_run_vllm_and_no_other(version: str) -> None:
     assert (mine.manager, mine.serving.endpoint.port, mine.state.load) == ("user:ops", 8010, "loaded")
 
 
+@pytest.mark.parametrize(
+    ("path", "key", "what"),
+    [
+        ("/etc/vllm/kimi.env", "vllm-kimi.service", "port"),
+        ("/etc/vllm/common.sh", "vllm-wrapped.service", "model"),
+        ("/etc/systemd/system/vllm-kimi.service", "vllm-kimi.service", None),
+    ],
+)
+async def test_a_file_that_gives_no_answer_is_named_and_what_it_sets_is_unknown(
+    path: str, key: str, what: str | None, asked: str
+) -> None:
+    machine = Machine(user=False)
+    machine.late = {path}
+    units = await found(machine)
+    assert len(units) == 5, "the other units are there all the same"
+    assert units[key].unread == (path,)
+    assert what is None or what in units[key].serving.unknown, "it may set that to something else"
+    assert not units["vllm-kimi-ngram.service"].unread
+    if asked == "at once" and path != "/etc/vllm/common.sh":  # what a script sources is asked for later
+        assert (*CAT, path) not in machine.host.calls, "nobody waits for it twice"
+
+
+async def test_a_script_that_gives_no_answer_hides_no_other() -> None:
+    machine = Machine(user=False)
+    slow = "/usr/bin/python3"
+
+    def grep(argv: tuple[str, ...], _: bytes) -> Reply:
+        if slow in argv:
+            raise DeadlineExceeded("grep on gpu-1 did not end within 10 s.")
+        return machine.grep(argv, b"")
+
+    machine.host.answer("grep -lsIF --devices=skip -e vllm -- *", grep)
+    assert "vllm-wrapped.service" in await found(machine)
+
+
 @pytest.mark.parametrize("folders", ["UnitPath=/nowhere\n", "", "UnitPath=\n"])
 async def test_unit_files_are_listed_by_systemd_where_the_folders_do_not_tell(folders: str) -> None:
     machine = Machine(user=False)
@@ -92,7 +128,7 @@ async def test_a_variable_is_empty_only_where_the_environment_is_known_in_full()
     assert (await found(machine))["vllm-kimi.service"].serving.unknown == ()
     machine.files[path] = machine.files[path].replace("=-/etc", "=/etc")
     unit = (await found(machine))["vllm-kimi.service"]
-    assert (unit.serving.unknown, unit.role) == (("parallelism", "speculation"), Role.UNKNOWN)
+    assert (unit.serving.unknown, unit.role) == (("port", "parallelism", "speculation"), Role.UNKNOWN)
 
 
 async def test_what_is_loaded_counts_and_not_a_file_that_changed_since() -> None:

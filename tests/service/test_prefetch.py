@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 
-from specconsole.errors import LinkLost
+from specconsole.errors import DeadlineExceeded, LinkLost
 from specconsole.host.base import LinkKind
 from specconsole.profile import Profile, UnitProfile
+from specconsole.remote import prefetch as remote
 from specconsole.service import prefetch
 from specconsole.service.prefetch import Prefetched
 from tests.fakes import FakeHost
@@ -77,11 +80,42 @@ async def test_what_is_no_answer_is_none(said: list[bytes]) -> None:
     assert (await (await prefetch.prefetch(host)).run(["cat", "--", "/a"])).text == "A"
 
 
-async def test_one_that_never_ends_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_was_answered_before_the_time_was_up_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    hangs = asyncio.Event()
+
+    class Never(asyncio.Event):
+        async def wait(self) -> Literal[True]:
+            hangs.set()
+            return await super().wait()
+
+    async def give_up(_: float, work: Awaitable[object]) -> None:
+        task = asyncio.ensure_future(work)
+        await hangs.wait()
+        task.cancel()
+        await asyncio.wait((task,))
+        raise asyncio.TimeoutError
+
     host = FakeHost()
-    host.script("prefetch", [asyncio.Event()])
-    monkeypatch.setattr(prefetch, "PATIENCE_S", 0)
-    assert await prefetch.prefetch(host) is host
+    host.script("prefetch", [line("cat", "--", "/a", out="A"), Never()])
+    host.answer("cat -- /b", "B")
+    monkeypatch.setattr(prefetch, "within", give_up)
+    known = await prefetch.prefetch(host)
+    assert [(await known.run(["cat", "--", path])).text for path in ("/a", "/b")] == ["A", "B"]
+    assert host.calls == [("cat", "--", "/b")]
+
+
+async def test_a_file_that_was_late_is_not_waited_for_again() -> None:
+    host = FakeHost()
+    host.script("prefetch", [json.dumps({"argv": ["cat", "--", "/nfs/a"], "late": True}).encode() + b"\n"])
+    host.answer("cat -- /nfs/a", "A")
+    known = await prefetch.prefetch(host)
+    with pytest.raises(DeadlineExceeded, match="/nfs/a gave no answer in time"):
+        await known.run(["cat", "--", "/nfs/a"])
+    assert not host.calls
+
+
+def test_the_host_is_done_before_it_is_given_up() -> None:
+    assert remote.ALL_S < prefetch.PATIENCE_S
 
 
 async def test_a_link_that_breaks_meanwhile_is_told() -> None:

@@ -41,7 +41,7 @@ def test_a_line_becomes_the_words_that_systemd_made_of_it(case: dict[str, object
 def test_a_real_environment() -> None:
     settings = unitfile.parse(ENVIRONMENT["unit"])
     words = [quoting.resolve(word, {"n": "env.service"}) for word in settings.words("Environment")]
-    mine = environment.merged(environment.assignments(words), environment.parse_file(ENVIRONMENT["file"]))
+    mine = {**environment.assignments(words), **environment.parse_file(ENVIRONMENT["file"])}
     assert mine == ENVIRONMENT["real"]
 
 

@@ -91,11 +91,13 @@ def test_a_host_without_systemd_and_a_host_without_vllm(machine: Machine, capsys
 async def test_what_the_command_does_not_tell_and_what_is_stale_is_said() -> None:
     machine = Machine()
     del machine.files["/etc/vllm/common.sh"]
+    machine.late = {"/etc/vllm/kimi.env"}
     machine.change("vllm-kimi.service", NeedDaemonReload="yes")
     page = units.page(await discover(machine.host))
     row = next(line for line in page.splitlines() if "vllm-wrapped" in line)
     assert row.split()[6:11] == ["static", "unknown", "—", "8003", "—"] or "unknown" in row
     assert "vllm-wrapped: its command does not tell model, parallelism, speculation." in page
+    assert "vllm-kimi: /etc/vllm/kimi.env could not be read, so what it sets is not known." in page
     assert "vllm-kimi: its file changed since it was loaded" in page
 
 

@@ -30,9 +30,14 @@ def new_id() -> str:
     return secrets.token_hex(6)
 
 
-async def told(host: Host, program: Program, stdin: bytes = b"") -> list[dict[str, Any]]:
-    """What a short program prints, a JSON object a line; [] where the host does not run it. Raises as `Host.process`."""
-    found: list[dict[str, Any]] = []
+async def told(
+    host: Host, program: Program, stdin: bytes = b"", said: list[dict[str, Any]] | None = None
+) -> list[dict[str, Any]]:
+    """What a short program prints, a JSON object a line; [] where the host does not run it. Raises as `Host.process`.
+
+    `said` takes each object as it comes, for who does not wait until the end.
+    """
+    found = [] if said is None else said
     size = 0
     async with host.process(program) as process, aclosing(process.read()) as chunks:
         if stdin:

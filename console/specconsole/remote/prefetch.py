@@ -2,7 +2,8 @@
 
 Over a slow link each answer that has to be waited for costs a round trip, and there are eight. One JSON line an answer:
 {"argv": what the console would run, "status", "out", "err"}. Nothing is judged here, and nothing has to be complete: what
-is missing the console asks for itself.
+is missing the console asks for itself. A file that gives no answer in its time (a network disk whose server is gone) is
+told as late: {"argv", "late": true}, so that nobody waits for it twice, and the others come all the same.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple, TypeVar
 
@@ -20,7 +22,11 @@ from specconsole.remote.systemctl import Block, Manager
 from specconsole.remote.unit_search import CAT, DETAILS, HEAD, HEAD_BYTES, Search
 
 ASK_S = 8.0
-"""For one answer; a slower one is left to the console."""
+"""For one answer; a slower command is left to the console, a slower file is late."""
+ALL_S = 12.0
+"""For all answers: from then on the console asks for itself."""
+AT_ONCE = 32
+"""Files that are read at the same time, so that several of a dead disk cost no more than one."""
 FILE_BYTES = 1 << 20
 """A file as large is left to the console."""
 UPTIME = "/proc/uptime"
@@ -34,7 +40,8 @@ _T = TypeVar("_T")
 def main(arguments: Dict[str, Any]) -> int:
     """Print answers; `wanted` names units by manager that are of interest whatever they run."""
     wanted = {str(manager): set(map(str, units)) for manager, units in (arguments.get("wanted") or {}).items()}
-    Prefetch(run, outside.regular, _print, wanted, os.geteuid()).all()
+    asker = Asker()
+    Prefetch(asker.run, asker.read, _print, wanted, os.geteuid()).all()
     return 0
 
 
@@ -43,15 +50,57 @@ def _print(line: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-def run(argv: Sequence[str]) -> Optional[Answer]:
-    """Run a command to its end: status and both outputs. None: it is not there, or took too long."""
-    try:
-        done = subprocess.run(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ASK_S, check=False
-        )
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return None
-    return done.returncode, _text(done.stdout), _text(done.stderr[-4096:])
+class Asker:
+    """Asks this host, each question and all of them within their time."""
+
+    def __init__(self) -> None:
+        self._until = time.monotonic() + ALL_S
+
+    def _left(self) -> float:
+        return max(min(ASK_S, self._until - time.monotonic()), 0.0)
+
+    def run(self, argv: Sequence[str]) -> Optional[Answer]:
+        """Run a command to its end: status and both outputs. None: it is not there, or took too long."""
+        try:
+            done = subprocess.run(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                timeout=self._left(),
+                check=False,
+            )
+        except (OSError, ValueError, subprocess.TimeoutExpired):
+            return None
+        return done.returncode, _text(done.stdout), _text(done.stderr[-4096:])
+
+    def read(self, path: str, limit: int) -> bytes:
+        """The beginning of a file. Raises OSError; TimeoutError where it gives no answer in time."""
+        return in_time(lambda: outside.regular(path, limit), self._left())
+
+
+def in_time(work: Callable[[], _T], seconds: float) -> _T:
+    """Do what no signal ends, at most that long; raises what it raises, or TimeoutError and leaves it behind."""
+    found: List[Callable[[], _T]] = []
+
+    def one() -> None:
+        try:
+            value = work()
+        except Exception as error:
+            found.append(partial(_raise, error))
+        else:
+            found.append(lambda: value)
+
+    thread = threading.Thread(target=one, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not found:
+        raise TimeoutError
+    return found[0]()
+
+
+def _raise(error: Exception) -> Any:
+    raise error
 
 
 def _text(data: bytes) -> str:
@@ -120,15 +169,23 @@ class Prefetch:
     def _scripts(self, manager: Manager, search: Search) -> None:
         if not search.texts:
             return
-        hits = set(self._ask(unit_search.mentioning(unit_search.NAME, search.texts)).splitlines())
-        for path in sorted(hits & search.scripts):
-            self._read(HEAD, path)
+        hits = self._mentioning(search.texts)
+        self._reads(HEAD, hits & search.scripts)
         self._units(manager, search.more(hits))
+
+    def _mentioning(self, paths: Set[str]) -> Set[str]:
+        argv = unit_search.mentioning(unit_search.NAME, paths)
+        answer = self._run(argv)
+        if answer is None:  # one of them gives no answer, and hides the others
+            alone = [partial(self._run, unit_search.mentioning(unit_search.NAME, [path])) for path in sorted(paths)]
+            said = [one for start in range(0, len(alone), AT_ONCE) for one in together(*alone[start : start + AT_ONCE])]
+            answer = (0, "".join(one[1] for one in said if one), "")
+        self._say(argv, answer)
+        return set(answer[1].splitlines())
 
     def _units(self, manager: Manager, names: List[str]) -> None:
         blocks = self._show(manager, names, DETAILS)
-        for path in sorted({path for block in blocks for path in unit_search.asked_files(block)}):
-            self._read(CAT, path)
+        self._reads(CAT, {path for block in blocks for path in unit_search.asked_files(block)})
         if users := unit_search.users(blocks):
             self._ask(account.passwd(users))
         if any(map(unit_search.has_job, blocks)):
@@ -153,6 +210,11 @@ class Prefetch:
         self._say(argv, answer)
         return answer[1]
 
+    def _reads(self, program: Sequence[str], paths: Set[str]) -> None:
+        wanted = sorted(paths)
+        for start in range(0, len(wanted), AT_ONCE):
+            together(*(partial(self._read, program, path) for path in wanted[start : start + AT_ONCE]))
+
     def _read(self, program: Sequence[str], path: str) -> str:
         """Read a file as a program would print it; one that is no ordinary file is left to the console."""
         limit = HEAD_BYTES if program == HEAD else FILE_BYTES
@@ -160,6 +222,9 @@ class Prefetch:
             data = self._file(path, limit)
         except (FileNotFoundError, PermissionError):
             self._say([*program, path], (1, "", ""))
+            return ""
+        except TimeoutError:
+            self._once([*program, path], {"late": True})
             return ""
         except (OSError, ValueError):
             return ""
@@ -169,7 +234,10 @@ class Prefetch:
 
     def _say(self, argv: List[str], answer: Answer) -> None:
         status, out, err = answer
-        line = json.dumps({"argv": argv, "status": status, "out": out, "err": err}).encode() + b"\n"
+        self._once(argv, {"status": status, "out": out, "err": err})
+
+    def _once(self, argv: List[str], said: Dict[str, Any]) -> None:
+        line = json.dumps({"argv": argv, **said}).encode() + b"\n"
         with self._one:
             if tuple(argv) not in self._told:
                 self._told.add(tuple(argv))

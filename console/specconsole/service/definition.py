@@ -57,6 +57,8 @@ class Definition:
     environment: Mapping[str, str] = field(default_factory=dict)
     complete: bool = True
     """The environment is known in full; False: a file of it is not readable, or some comes from the manager."""
+    missing: tuple[str, ...] = ()
+    """The files of it that could not be read, or not in time."""
     folder: str = "/"
     """The working directory."""
     starts: tuple[Start, ...] = ()
@@ -92,6 +94,7 @@ async def define(host: Host, unit: Unit) -> Definition:
         tuple(tuple(word.replace(UNKNOWN, "?") for word in redact.mask_argv(words)) for words in read.commands),
         {name: masked_value(name, value.replace(UNKNOWN, "?")) for name, value in sorted(read.environment.items())},
         read.complete,
+        read.unread,
         read.folder,
         found,
         unread,

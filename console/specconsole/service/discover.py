@@ -114,7 +114,7 @@ async def _of_manager(
     mono = None if booted is None else host.clock.monotonic() - booted
     states = await states_of(host, manager, blocks, mono)
     return [
-        Finding(_unit(block, manager, serving, states[name], told.get(name)), manager, source)
+        Finding(_unit(block, manager, serving, states[name], told.get(name), _unread(source, known)), manager, source)
         for block in blocks
         for name in [systemctl.last(block, "Id")]
         for source in [read[name]]
@@ -202,7 +202,13 @@ def _serving(source: Source, known: Mapping[str, str | None], *, wanted: bool) -
     return replace(serving, log_file=source.log_file or serving.log_file) if serving else None
 
 
-def _unit(block: Block, manager: Manager, serving: Serving, state: UnitState, told: str | None) -> Unit:
+def _unread(source: Source, known: Mapping[str, str | None]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*source.unread, *sorted(_look(source, known)[1].missed)]))
+
+
+def _unit(
+    block: Block, manager: Manager, serving: Serving, state: UnitState, told: str | None, unread: tuple[str, ...]
+) -> Unit:
     return Unit(
         name=systemctl.last(block, "Id"),
         manager=manager.name,
@@ -212,6 +218,7 @@ def _unit(block: Block, manager: Manager, serving: Serving, state: UnitState, to
         serving=serving,
         state=state,
         version=told,
+        unread=unread,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _ESCAPABLE = '"\\`$\n'
@@ -69,8 +68,3 @@ def _value(text: str, at: int) -> tuple[str, int]:
             value.append(char)
             begins = False
     return "".join(value[:kept]) + "".join(value[kept:]).rstrip(" \t\r"), at
-
-
-def merged(*parts: Mapping[str, str]) -> dict[str, str]:
-    """Later ones win."""
-    return {name: value for part in parts for name, value in part.items()}

@@ -43,6 +43,8 @@ class Files:
         self.known: dict[str, str | None] = dict(known or {})
         """None: not there, or not readable."""
         self.wanted: set[str] = set()
+        self.missed: set[str] = set()
+        """What was asked for and gave nothing."""
         self.folder = folder
         """Relative paths start here: the unit's working directory."""
 
@@ -54,6 +56,8 @@ class Files:
             path = f"{self.folder.rstrip('/')}/{path.removeprefix('./')}"
         if path not in self.known:
             self.wanted.add(path)
+        elif self.known[path] is None:
+            self.missed.add(path)
         return self.known.get(path)
 
 

@@ -17,13 +17,17 @@ from specconsole.stream import within
 SHORT_S = 0.001
 """Where a round trip is known to be as short (this machine, a simulated host), one more program costs more than it saves."""
 PATIENCE_S = 20.0
-"""A host that has not answered all by then is asked one by one."""
+"""What a host has not answered by then it is asked for one by one; longer than `remote.prefetch.ALL_S`."""
+
+
+Answer = tuple[tuple[str, ...], Completed | None]
+"""What was asked, and what came; None: nothing, in a time after which nothing will."""
 
 
 class Prefetched:
     """A host some of whose answers are here already; implements `host.base.Commands`."""
 
-    def __init__(self, host: Host, answers: Mapping[tuple[str, ...], Completed]) -> None:
+    def __init__(self, host: Host, answers: Mapping[tuple[str, ...], Completed | None]) -> None:
         self._host, self._answers = host, answers
 
     @property
@@ -41,9 +45,14 @@ class Prefetched:
         return await self._host.up()
 
     async def run(self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 10.0) -> Completed:
-        """The answer that is here, or else the host's."""
-        known = None if stdin else self._answers.get(tuple(argv))
-        return known or await self._host.run(argv, stdin=stdin, deadline_s=deadline_s)
+        """The answer that is here, or else the host's. Raises DeadlineExceeded, too, where the host waited in vain."""
+        words = tuple(argv)
+        if stdin or words not in self._answers:
+            return await self._host.run(argv, stdin=stdin, deadline_s=deadline_s)
+        known = self._answers[words]
+        if known is None:
+            raise DeadlineExceeded(f"{words[-1]} gave no answer in time.")
+        return known
 
 
 async def prefetch(host: Host, profile: Profile | None = None) -> Commands:
@@ -59,17 +68,18 @@ async def prefetch(host: Host, profile: Profile | None = None) -> Commands:
     wanted: dict[str, list[str]] = {}
     for unit in profile.units if profile else ():
         wanted.setdefault(unit.manager, []).append(unit.name)
-    try:
-        said = await within(PATIENCE_S, told(host, Program("prefetch", {"wanted": wanted})))
-    except (CommandFailed, DeadlineExceeded, asyncio.TimeoutError):
-        return host
+    said: list[dict[str, Any]] = []
+    with suppress(CommandFailed, DeadlineExceeded, asyncio.TimeoutError):
+        await within(PATIENCE_S, told(host, Program("prefetch", {"wanted": wanted}), said=said))
     return Prefetched(host, dict(_answers(said)))
 
 
-def _answers(said: Iterable[Mapping[str, Any]]) -> Iterable[tuple[tuple[str, ...], Completed]]:
+def _answers(said: Iterable[Mapping[str, Any]]) -> Iterable[Answer]:
     for one in said:
         argv, status, out, err = (one.get(key) for key in ("argv", "status", "out", "err"))
-        if isinstance(argv, list) and isinstance(status, int) and isinstance(out, str) and isinstance(err, str):
+        if isinstance(argv, list) and one.get("late") is True:
+            yield tuple(map(str, argv)), None
+        elif isinstance(argv, list) and isinstance(status, int) and isinstance(out, str) and isinstance(err, str):
             words = tuple(map(str, argv))
             with suppress(UnicodeEncodeError):
                 yield words, Completed(words, status, _bytes(out), _bytes(err))

@@ -37,11 +37,14 @@ class Source:
     """The environment is known in full: a variable that is not in it is empty."""
     folder: str = "/"
     log_file: str | None = None
+    unread: tuple[str, ...] = ()
+    """Files that it is made of and that gave nothing: not permitted, not there though they must be, or no answer in time."""
 
 
 async def sources(host: Commands, facts: HostFacts, manager: Manager, blocks: Sequence[Block]) -> dict[str, Source]:
     """Read the commands of units, given their properties `systemctl.FILES`. Raises LinkLost."""
-    texts = await files.read(host, {path for block in blocks for path in unit_search.asked_files(block)})
+    late: set[str] = set()
+    texts = await files.read(host, {path for block in blocks for path in unit_search.asked_files(block)}, late=late)
     settings = {systemctl.last(block, "Id"): _settings(block, texts) for block in blocks}
     users = {found.last("User") for found in settings.values() if found} - {"", ROOT.name}
     drafts = [
@@ -50,9 +53,9 @@ async def sources(host: Commands, facts: HostFacts, manager: Manager, blocks: Se
         for name in [systemctl.last(block, "Id")]
     ]
     asked = {path for draft in drafts for path, _ in draft.env_files}
-    known, more = await asyncio.gather(accounts(host, users), files.read(host, asked - texts.keys()))
+    known, more = await asyncio.gather(accounts(host, users), files.read(host, asked - texts.keys(), late=late))
     texts |= more
-    return {draft.name: await _source(host, draft, known, texts) for draft in drafts}
+    return {draft.name: await _source(host, draft, known, texts, late) for draft in drafts}
 
 
 @dataclass
@@ -88,19 +91,21 @@ class _Draft:
 
 
 async def _source(
-    host: Commands, draft: _Draft, known: Mapping[str, Account], texts: Mapping[str, str | None]
+    host: Commands, draft: _Draft, known: Mapping[str, Account], texts: Mapping[str, str | None], late: set[str]
 ) -> Source:
     user = draft.settings.last("User") if draft.settings else ""
     account = known.get(user) or (ROOT if draft.manager.name == "system" else None)
     base = account.environment if account else {"HOME": draft.manager.home, "USER": draft.manager.user}
-    read = [environment.parse_file(texts.get(path) or "") for path, _ in draft.env_files]
-    env = environment.merged(base, draft.assigned, *read)
+    must = [path for path, optional in draft.env_files if not optional or path in late]
+    env = {**base, **draft.assigned}
+    for path, _ in draft.env_files:
+        if path in must and texts.get(path) is None:  # it may set each of them to something else
+            env.update(dict.fromkeys(env.keys() - base.keys(), UNKNOWN))
+        env.update(environment.parse_file(texts.get(path) or ""))
     settings = draft.settings
+    unread = [path for path in (*unit_search.unit_files(draft.block), *must) if texts.get(path) is None]
     complete = (
-        draft.manager.name == "system"
-        and all(optional or texts.get(path) is not None for path, optional in draft.env_files)
-        and settings is not None
-        and not settings.all("PassEnvironment")
+        draft.manager.name == "system" and not unread and settings is not None and not settings.all("PassEnvironment")
     )
     commands = _checked(draft) or await _from_bus(host, draft) or _from_shown(draft.block)
     unset = "" if complete else UNKNOWN
@@ -117,6 +122,7 @@ async def _source(
         complete,
         (account or ROOT).home if folder == "~" else folder or "/",
         output[1] if output else None,
+        tuple(unread),
     )
 
 

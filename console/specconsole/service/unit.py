@@ -134,6 +134,8 @@ class Unit:
     """vLLM's version, from the installed package or the image's tag, without running anything; None: not known."""
     expected_load_s: tuple[float, float] | None = None
     """From start to ready, page cache cold, as the profile expects; None: it does not say."""
+    unread: tuple[str, ...] = ()
+    """Files that its command rests on and that could not be read, or not in time."""
     derivable: bool = False
     """The profile says what it would be derived as."""
 

@@ -155,6 +155,10 @@ def _notes(unit: Unit) -> list[str]:
     notes = []
     if unit.serving.unknown and unit.state.load == "loaded":
         notes.append(f"{name}: its command does not tell {', '.join(unit.serving.unknown)}.")
+    if unit.unread:
+        notes.append(
+            f"{name}: {one_line(', '.join(unit.unread), 300)} could not be read, so what it sets is not known."
+        )
     if unit.state.need_reload:
         notes.append(f"{name}: its file changed since it was loaded; systemctl daemon-reload makes it count.")
     if unit.state.load == "masked" and unit.state.running:

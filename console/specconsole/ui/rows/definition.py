@@ -28,11 +28,9 @@ def definition_rows(
     """All that defines a unit: command, environment, starts, files; `running` is the id of the start that runs now."""
     note = "as systemd starts it, variables put in, secrets masked"
     rows = [*_head("command", note), *_command(definition.commands, cells)]
-    whole = (
-        ""
-        if definition.complete
-        else "not whole: some of it comes from the manager, or from a file that is not readable"
-    )
+    whole = "" if definition.complete else "not whole: some of it comes from the manager"
+    if definition.missing:
+        whole = f"not whole: {', '.join(definition.missing)} could not be read"
     if definition.unread:
         rows += [*_head("environment and files"), *_sentence(definition.unread, cells)]
         rows += [*_head("settings", "what systemctl said"), *_properties(definition.properties, cells)]
