@@ -13,9 +13,10 @@ from specconsole.errors import CommandFailed, DeadlineExceeded
 from specconsole.host.base import Completed, Endpoint, Rights
 from specconsole.profile import Profile, UnitProfile
 from specconsole.remote.unit_search import CAT
-from specconsole.service.discover import discover
+from specconsole.service.discover import booted_at, discover
+from specconsole.service.prefetch import Prefetched
 from specconsole.service.unit import Role, Unit
-from tests.fakes import Reply, failed
+from tests.fakes import FakeHost, Reply, failed
 from tests.service.machine import VERSIONS, Machine
 
 ROUNDS = {"one by one": 8, "at once": 1}
@@ -79,6 +80,29 @@ async def test_a_file_that_gives_no_answer_is_named_and_what_it_sets_is_unknown(
     assert not units["vllm-kimi-ngram.service"].unread
     if asked == "at once" and path != "/etc/vllm/common.sh":  # what a script sources is asked for later
         assert (*CAT, path) not in machine.host.calls, "nobody waits for it twice"
+
+
+async def test_a_state_is_as_old_as_the_question() -> None:
+    machine = Machine(user=False)
+    clock = machine.host.clock
+    before = clock.monotonic()
+
+    def grep(argv: tuple[str, ...], stdin: bytes) -> Reply:
+        clock.time += 15.0  # a host that takes its time
+        return machine.grep(argv, stdin)
+
+    machine.host.answer("grep -lsIF --devices=skip -e vllm -- *", grep)
+    state = (await found(machine))["vllm-kimi.service"].state
+    assert clock.monotonic() >= before + 15.0
+    assert state.read == before
+
+
+async def test_the_boot_is_told_by_when_the_boot_clock_was_read() -> None:
+    host = FakeHost()
+    uptime = (*CAT, "/proc/uptime")
+    known = Prefetched(host, {uptime: Completed(uptime, 0, b"40.0 80.0\n", b"")}, 90.0, 100.0)
+    host.clock.time = 115.0
+    assert await booted_at(known, host.clock) == 60.0
 
 
 async def test_a_script_that_gives_no_answer_hides_no_other() -> None:

@@ -16,10 +16,11 @@ from specconsole.remote.unit_search import DETAILS, Search
 from specconsole.service import account, command, files, label, launch, systemd, version
 from specconsole.service.expected import is_meant
 from specconsole.service.launch import Files, Launch
-from specconsole.service.prefetch import prefetch
+from specconsole.service.prefetch import age, asked_at, prefetch
 from specconsole.service.source import Source, sources
 from specconsole.service.unit import Role, Serving, Unit, UnitState
 
+UPTIME = "/proc/uptime"
 ROUNDS = 5
 """A script may source a file that sources another."""
 
@@ -95,6 +96,7 @@ async def _of_manager(
 ) -> list[Finding]:
     """The units of one manager; a user's manager that does not answer has none."""
     wanted = {unit.name for unit in profile.units if unit.manager == manager.name} if profile else set()
+    asked = asked_at(host)
     try:
         names = names if names is not None else await unit_names(host, manager)
         searched = await show(host, manager, unit_search.searched(names, wanted), systemctl.SEARCHED)
@@ -111,8 +113,7 @@ async def _of_manager(
     known = await scripts(host, read, heads)
     launches = {name: found for name, source in read.items() if (found := _launch(source, known))}
     told = await version.versions(host, launches, known)
-    mono = None if booted is None else host.clock.monotonic() - booted
-    states = await states_of(host, manager, blocks, mono)
+    states = await states_of(host, manager, blocks, asked, booted)
     return [
         Finding(_unit(block, manager, serving, states[name], told.get(name), _unread(source, known)), manager, source)
         for block in blocks
@@ -134,22 +135,26 @@ async def show(host: Commands, manager: Manager, names: Sequence[str], propertie
 
 async def booted_at(host: Commands, clock: Clock) -> float | None:
     """The moment of the host's boot by a clock of ours; None where it cannot be read. Raises LinkLost."""
-    mono = systemd.uptime((await files.read(host, ["/proc/uptime"]))["/proc/uptime"] or "")
-    return None if mono is None else clock.monotonic() - mono
+    mono = systemd.uptime((await files.read(host, [UPTIME]))[UPTIME] or "")
+    return None if mono is None else clock.monotonic() - age(host, [*unit_search.CAT, UPTIME]) - mono
 
 
 async def states_of(
-    host: Commands, manager: Manager, blocks: Sequence[Block], mono: float | None
+    host: Commands, manager: Manager, blocks: Sequence[Block], asked: float, booted: float | None
 ) -> dict[str, UnitState]:
-    """The states of units, given their properties `systemctl.STATE` and the boot clock at that moment. Raises LinkLost."""
+    """The states of units by their properties `systemctl.STATE`, which were asked for at `asked`. Raises LinkLost.
+
+    `asked` and `booted`, the moment of the host's boot, are monotonic seconds of ours.
+    """
     jobs: Mapping[str, str] = {}
     if any(map(unit_search.has_job, blocks)):
         try:
             jobs = systemd.jobs((await host.run(systemctl.list_jobs(manager))).text)
         except (CommandFailed, DeadlineExceeded):
             jobs = {}
+    mono = None if booted is None else asked - booted
     states = {name: systemd.state(b, mono, jobs.get(name, "")) for b in blocks for name in [systemctl.last(b, "Id")]}
-    return {name: replace(state, read=host.clock.monotonic()) for name, state in states.items()}
+    return {name: replace(state, read=asked) for name, state in states.items()}
 
 
 async def _candidates(

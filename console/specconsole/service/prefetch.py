@@ -27,8 +27,12 @@ Answer = tuple[tuple[str, ...], Completed | None]
 class Prefetched:
     """A host some of whose answers are here already; implements `host.base.Commands`."""
 
-    def __init__(self, host: Host, answers: Mapping[tuple[str, ...], Completed | None]) -> None:
+    def __init__(
+        self, host: Host, answers: Mapping[tuple[str, ...], Completed | None], asked_at: float, answered_at: float
+    ) -> None:
+        """`asked_at`, `answered_at`: the host's clock here, in monotonic seconds, before the first answer and after the last."""
         self._host, self._answers = host, answers
+        self.asked_at, self.answered_at = asked_at, answered_at
 
     @property
     def clock(self) -> Clock:
@@ -54,6 +58,20 @@ class Prefetched:
             raise DeadlineExceeded(f"{words[-1]} gave no answer in time.")
         return known
 
+    def age(self, argv: Sequence[str]) -> float:
+        """Seconds since the last answers came; 0.0 for what the host is asked only now."""
+        return self.clock.monotonic() - self.answered_at if tuple(argv) in self._answers else 0.0
+
+
+def asked_at(host: Commands) -> float:
+    """Our monotonic seconds when what a host says now was asked for at the earliest."""
+    return host.asked_at if isinstance(host, Prefetched) else host.clock.monotonic()
+
+
+def age(host: Commands, argv: Sequence[str]) -> float:
+    """How old an answer is that a host gives at once, in seconds."""
+    return host.age(argv) if isinstance(host, Prefetched) else 0.0
+
 
 async def prefetch(host: Host, profile: Profile | None = None) -> Commands:
     """The host with answers to what `discover.findings` will ask of it now; what is missing is asked one by one.
@@ -69,9 +87,10 @@ async def prefetch(host: Host, profile: Profile | None = None) -> Commands:
     for unit in profile.units if profile else ():
         wanted.setdefault(unit.manager, []).append(unit.name)
     said: list[dict[str, Any]] = []
+    began = host.clock.monotonic()
     with suppress(CommandFailed, DeadlineExceeded, asyncio.TimeoutError):
         await within(PATIENCE_S, told(host, Program("prefetch", {"wanted": wanted}), said=said))
-    return Prefetched(host, dict(_answers(said)))
+    return Prefetched(host, dict(_answers(said)), began, host.clock.monotonic())
 
 
 def _answers(said: Iterable[Mapping[str, Any]]) -> Iterable[Answer]:

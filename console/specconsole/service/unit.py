@@ -102,7 +102,7 @@ class UnitState:
     job: str = ""
     """The job that waits or runs for it: start, stop, restart; "" for none."""
     read: float | None = None
-    """Our own monotonic seconds at that reading; None: not noted."""
+    """Our own monotonic seconds when it was asked for; None: not noted."""
 
     @property
     def running(self) -> bool:

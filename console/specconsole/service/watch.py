@@ -130,6 +130,7 @@ class _Look:
         names = [finding.unit.name for finding in self.found if finding.manager.name == manager.name]
         if not names:
             return True
+        asked = self.clock.monotonic()
         blocks = {systemctl.last(block, "Id"): block for block in await show(self.host, manager, names, _POLLED)}
         before = self.last.get(manager.name)
         self.last[manager.name] = blocks
@@ -140,8 +141,8 @@ class _Look:
                 return False
             changed = [name for name, block in blocks.items() if _still(block) != _still(before.get(name, {}))]
         if changed:
-            mono = None if self.booted is None else self.clock.monotonic() - self.booted
-            self._take(manager, await states_of(self.host, manager, [blocks[name] for name in changed], mono))
+            states = await states_of(self.host, manager, [blocks[name] for name in changed], asked, self.booted)
+            self._take(manager, states)
         return True
 
     def _take(self, manager: Manager, states: dict[str, UnitState]) -> None:

@@ -163,8 +163,9 @@ class UnitsPane(Pane):
     def _entry(self, unit: Unit, fresh: Freshness) -> Entry:
         at = self.now if not fresh.stale or fresh.age_s is None else self.now - fresh.age_s
         since = unit.state.since_s
-        if since is not None and self.units_at is not None:
-            since += max(at - self.units_at, 0.0) + self._older(unit)
+        read = self.units_at if unit.state.read is None else unit.state.read
+        if since is not None and read is not None:
+            since += max(at - read, 0.0)
         server = self.server[1] if self.server and self.server[0] == unit.key else self._by_start(unit)
         return Entry(unit, state_word(unit, server), since, next(iter(self.loads.get(unit.key, ())), None))
 
@@ -175,11 +176,6 @@ class UnitsPane(Pane):
             if one.unit.key == unit.key
         )
         return LOADING if goes_on else None
-
-    def _older(self, unit: Unit) -> float:
-        """By how much a unit's state was read before the newest one: a change of one unit does not read the others anew."""
-        read = [other.state.mono for other in self.units if other.state.mono is not None]
-        return max(read) - unit.state.mono if unit.state.mono is not None else 0.0
 
     def _marked(self, unit: Unit, row: Row, *, stale: bool) -> Row:
         if stale:
