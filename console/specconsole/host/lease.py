@@ -81,7 +81,7 @@ class Lease:
 
     def lost(self) -> LinkLost:
         """The error of everything that was open when the link broke."""
-        return LinkLost(self._reason)
+        return LinkLost(self._reason, hint="Try again.")
 
     @property
     def is_broken(self) -> bool:

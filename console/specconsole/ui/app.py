@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.driver import Driver
-from textual.events import Key, Resize
+from textual.events import Event, Key, Paste, Resize
 from textual.filter import LineFilter, Monochrome, NoColor
+from textual.widgets import Input
 
 from specconsole.host.base import Host, LinkKind
+from specconsole.text import clean
 from specconsole.ui import keys, memory, modes
 from specconsole.ui.arrangement import Arrangement
 from specconsole.ui.fault import FaultLog
@@ -44,6 +46,8 @@ INTERVALS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 DEFAULT_THEME, COLOURLESS_THEME = "dark", "mono"
 """The theme of a first start, and the one that paints no colour: NO_COLOR begins with it."""
 _COLOURLESS = Colourless()
+PASTED = 4096
+"""Characters of a paste that a line takes: the palette searched a megabyte for half a minute, and no key was heard."""
 STANDS_S = 0.02
 """After so long it is looked again whether a screen stands."""
 
@@ -210,6 +214,17 @@ class SpecConsole(ReplayApp):
             super().exit(result, return_code, message)
         else:
             asyncio.get_running_loop().call_later(STANDS_S, self.exit, result, return_code, message)
+
+    async def on_event(self, event: Event) -> None:
+        """Make harmless what is pasted; what is typed hidden is not drawn, and not for us to change."""
+        if isinstance(event, Paste) and not event.is_forwarded:
+            line = next(iter(event.text.splitlines()), "")
+            event.text = line[:PASTED]
+            if isinstance(self.focused, Input) and not self.focused.password:
+                event.text = clean(event.text)
+                if len(line) > PASTED:
+                    self.tell(f"Of {len(line):,} pasted characters {PASTED:,} were taken.", "warning")
+        await super().on_event(event)
 
     def on_resize(self, event: Resize) -> None:
         """The size that it has already: the terminal had another one meanwhile, or somebody else had the terminal."""

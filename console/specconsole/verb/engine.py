@@ -16,7 +16,7 @@ from specconsole.host.base import Host
 from specconsole.service.unit import Unit
 from specconsole.verb import output
 from specconsole.verb.engine_page import facts, page
-from specconsole.verb.link import telling_of_the_link
+from specconsole.verb.link import telling_of_the_link, while_linked
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
 
 FAILED, NOT_RUNNING, NO_NUMBERS = 1, 3, 5
@@ -54,19 +54,25 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _run(args: argparse.Namespace) -> int:
+    async with open_host(args) as host:
+        if args.once:
+            return await while_linked(host, _look(args, host))
+        async with telling_of_the_link(host):
+            return await _look(args, host)
+
+
+async def _look(args: argparse.Namespace, host: Host) -> int:
     from specconsole.service import choose, discover
 
-    async with open_host(args) as host, telling_of_the_link(host):
-        profile = profile_for(args, host)
-        units = await discover.discover(host, profile)
-        unit = choose.named_running(units, args.unit, host.name) if args.unit else choose.running(units, host.name)
-        async with aclosing(_snapshots(args, host, unit)) as snapshots:
-            async for snapshot in snapshots:
-                if not args.once:
-                    _show(host, unit, snapshot, as_json=args.json, once=False)
-                elif _enough(snapshot, args.window):
-                    _show(host, unit, snapshot, as_json=args.json, once=True)
-                    return _code(snapshot)
+    units = await discover.discover(host, profile_for(args, host))
+    unit = choose.named_running(units, args.unit, host.name) if args.unit else choose.running(units, host.name)
+    async with aclosing(_snapshots(args, host, unit)) as snapshots:
+        async for snapshot in snapshots:
+            if not args.once:
+                _show(host, unit, snapshot, as_json=args.json, once=False)
+            elif _enough(snapshot, args.window):
+                _show(host, unit, snapshot, as_json=args.json, once=True)
+                return _code(snapshot)
     return 0
 
 

@@ -16,7 +16,7 @@ from specconsole.gpu.sample import Fleet, Gpu, GpuProcess
 from specconsole.host.base import Host
 from specconsole.text import UNKNOWN, age, bytes_binary, milliseconds, one_line, percent, rate
 from specconsole.verb import output
-from specconsole.verb.link import telling_of_the_link
+from specconsole.verb.link import telling_of_the_link, while_linked
 from specconsole.verb.session import add_host_arguments, drive, open_host
 
 ONCE_INTERVAL_S = 0.5
@@ -47,15 +47,15 @@ async def _run(args: argparse.Namespace) -> int:
     watch = FaultWatch()
     async with (
         open_host(args) as host,
-        telling_of_the_link(host),
         aclosing(follow(host, control=control, clock=host.clock)) as stream,
     ):
         if args.once:
-            fleet = await _settled(stream)
+            fleet = await while_linked(host, _settled(stream))
             _show(host, fleet, watch.feed(fleet), as_json=args.json, once=True)
             return NO_EVIDENCE if fleet.source == "none" else 0
-        async for fleet in stream:
-            _show(host, fleet, watch.feed(fleet), as_json=args.json, once=False)
+        async with telling_of_the_link(host):
+            async for fleet in stream:
+                _show(host, fleet, watch.feed(fleet), as_json=args.json, once=False)
     return 0
 
 

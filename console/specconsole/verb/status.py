@@ -19,6 +19,7 @@ from specconsole.text import UNKNOWN, duration, milliseconds, number, one_line, 
 from specconsole.ui.rows.unit_word import engine_word, state_word
 from specconsole.verb import engine_page, output, units
 from specconsole.verb.glance import LOOK_S, Glance, look
+from specconsole.verb.link import while_linked
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 
 async def _run(args: argparse.Namespace) -> int:
     async with open_host(args) as host:
-        seen = await look(host, profile_for(args, host), args.look)
+        seen = await while_linked(host, look(host, profile_for(args, host), args.look))
         if args.json:
             output.write_json(facts(host, seen))
         else:
