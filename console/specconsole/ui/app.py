@@ -133,8 +133,7 @@ class SpecConsole(ReplayApp):
         """Say what is wrong with the user's own files, once there is a screen to say it on."""
         for notice in self._notices:
             self.tell(notice, "warning")
-        self.call_after_refresh(_settle_garbage)
-        self.set_timer(modes.AHEAD_S, lambda: self.run_worker(modes.ahead(), group="ahead"))
+        self.set_timer(modes.AHEAD_S, lambda: self.run_worker(_at_leisure(), group="ahead"))
 
     def on_gpu_chosen(self, message: GpuChosen) -> None:
         """A GPU was chosen in the GPUs pane, or is to be opened."""
@@ -273,8 +272,13 @@ class SpecConsole(ReplayApp):
         self.tell("A sample every " + f"{self.interval_s:g} s" + " from now on, where the cards allow it.")
 
 
-def _settle_garbage() -> None:
-    """A full collection takes 30 to 40 ms of the loop; what start-up made stays for good, so it is not looked at again."""
+async def _at_leisure() -> None:
+    """What can wait until the panes have come to life.
+
+    A full collection takes 30 to 80 ms of the loop: at the first paint it held up the host's first answers. What start-up
+    made stays for good, so it is not looked at again.
+    """
+    await modes.ahead()
     gc.collect()
     gc.freeze()
     gc.enable()  # off while the console starts
