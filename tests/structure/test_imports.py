@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "console" / "specconsole"
-HEAVY = ("textual", "rich", "asyncssh", "httpx", "pynvml")
+HEAVY = ("textual", "rich", "asyncssh", "httpx", "httpcore", "pynvml")
 
 
 def names(folder: str = "") -> list[str]:
@@ -58,9 +58,21 @@ def test_a_host_is_asked_before_the_screen_is_loaded() -> None:
     assert not loaded_by("specconsole.verb.connect", "specconsole.ui.prompting") & {"textual", "rich"}
 
 
+def test_a_server_is_asked_without_the_library_that_takes_twice_as_long_to_load() -> None:
+    asking = loaded_by("specconsole.engine.channel", "specconsole.engine.watch")
+    assert "httpcore" in asking
+    assert not asking & {"httpx", "rich"}
+
+
 def test_the_first_paint_waits_for_no_other_screen() -> None:
     loaded = modules_of("specconsole.ui.run", "specconsole.ui.screens.dashboard")
-    later = ("specconsole.bench", "specconsole.experiment", "specconsole.explain", "specconsole.service.start", "httpx")
+    later = (
+        "specconsole.bench",
+        "specconsole.experiment",
+        "specconsole.explain",
+        "specconsole.service.start",
+        "httpcore",
+    )
     assert not {
         name for name in loaded if name.startswith((*later, "specconsole.service.swap", "specconsole.logs.peel"))
     }

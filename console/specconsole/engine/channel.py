@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import httpcore
-import httpx
 
 from specconsole.host.base import Endpoint, Host
 from specconsole.stream import within
@@ -157,48 +156,11 @@ class HostBackend(httpcore.AsyncNetworkBackend):
         await asyncio.sleep(seconds)
 
 
-class HostTransport(httpx.AsyncBaseTransport):
-    """httpx's transport over `HostBackend`, with one kept connection."""
-
-    def __init__(self, host: Host, endpoint: Endpoint) -> None:
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=unverified(), max_connections=2, network_backend=HostBackend(host, endpoint)
-        )
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send one request; raises httpcore's errors."""
-        assert isinstance(request.stream, httpx.AsyncByteStream)
-        answer = await self._pool.handle_async_request(
-            httpcore.Request(
-                request.method,
-                httpcore.URL(
-                    scheme=request.url.raw_scheme,
-                    host=request.url.raw_host,
-                    port=request.url.port,
-                    target=request.url.raw_path,
-                ),
-                headers=request.headers.raw,
-                content=request.stream,
-                extensions=request.extensions,
-            )
-        )
-        return httpx.Response(answer.status, headers=answer.headers, stream=_Body(answer), extensions=answer.extensions)
-
-    async def aclose(self) -> None:
-        """Close the kept connection."""
-        await self._pool.aclose()
-
-
-class _Body(httpx.AsyncByteStream):
-    def __init__(self, answer: httpcore.Response) -> None:
-        self._answer = answer
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for part in self._answer.aiter_stream():
-            yield part
-
-    async def aclose(self) -> None:
-        await self._answer.aclose()
+def pool(host: Host, endpoint: Endpoint) -> httpcore.AsyncConnectionPool:
+    """One kept connection to a server on the host, and room for a second one."""
+    return httpcore.AsyncConnectionPool(
+        ssl_context=unverified(), max_connections=2, network_backend=HostBackend(host, endpoint)
+    )
 
 
 def unverified() -> ssl.SSLContext:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,13 @@ from specconsole.stream import within
 from specconsole.text import one_line
 
 if TYPE_CHECKING:
-    import httpx
+    import httpcore
 
+_HEADERS = (
+    (b"user-agent", b"specconsole"),
+    (b"accept", b"application/json, text/plain"),
+    (b"accept-encoding", b"identity"),  # what was not packed cannot grow
+)
 MAX_BODY = 8 * 2**20
 """Bytes of an answer that are read; a /metrics of 64 engines has 3 MB."""
 
@@ -82,7 +88,7 @@ class EngineClient:
         self._host = host
         self._key = api_key
         self._deadline_s = deadline_s
-        self._http: httpx.AsyncClient | None = None
+        self._http: httpcore.AsyncConnectionPool | None = None
         self._kept = False
 
     @property
@@ -96,21 +102,9 @@ class EngineClient:
         return self._key is not None
 
     async def __aenter__(self) -> EngineClient:
-        import httpx  # 60 ms that start-up need not pay
+        from specconsole.engine.channel import pool  # 30 ms that start-up need not pay
 
-        from specconsole.engine.channel import HostTransport
-
-        self._http = httpx.AsyncClient(
-            transport=HostTransport(self._host, self.endpoint),
-            base_url=f"{'https' if self.endpoint.tls else 'http'}://localhost:{self.endpoint.port}",
-            headers={
-                "user-agent": "specconsole",
-                "accept": "application/json, text/plain",
-                "accept-encoding": "identity",  # what was not packed cannot grow
-            },
-            timeout=None,  # noqa: S113  each request has a deadline as a whole
-            follow_redirects=False,
-        )
+        self._http = pool(self._host, self.endpoint)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -178,22 +172,27 @@ class EngineClient:
 
     async def _exchange(self, method: str, path: str, body: Mapping[str, object] | None) -> Answer:
         import httpcore
-        import httpx
 
         from specconsole.engine.channel import PortClosed
 
         assert self._http is not None, "use it as a context manager"
-        headers = {}
+        url = httpcore.URL(
+            scheme="https" if self.endpoint.tls else "http", host="localhost", port=self.endpoint.port, target=path
+        )
+        headers: list[tuple[bytes | str, bytes | str]] = [*_HEADERS]
+        content = None if body is None else json.dumps(body).encode()
+        if content is not None:
+            headers.append((b"content-type", b"application/json"))
         if self._key is not None and path.startswith("/v1"):
-            headers["authorization"] = f"Bearer {self._key.reveal()}"
+            headers.append((b"authorization", f"Bearer {self._key.reveal()}"))
         try:
-            async with self._http.stream(method, path, json=body, headers=headers) as response:
-                answer = Answer(response.status_code, await _read(response))
+            async with self._http.stream(method, url, headers=headers, content=content) as response:
+                answer = Answer(response.status, await _read(response))
         except PortClosed:
             raise Refused(f"Nothing listens at {self.endpoint}.") from None
         except httpcore.ConnectError as error:
             raise NotHttp(f"{self.endpoint} does not answer in TLS.", str(error)) from None
-        except (httpcore.ProtocolError, httpcore.NetworkError, httpx.HTTPError) as error:
+        except (httpcore.ProtocolError, httpcore.NetworkError) as error:
             if "illegal" in str(error):  # h11's word for bytes that are no HTTP
                 raise NotHttp(f"{self.endpoint} does not answer in HTTP.", str(error)) from None
             raise NoAnswer(f"{self.endpoint} closed the connection without an answer.", str(error)) from None
@@ -201,12 +200,12 @@ class EngineClient:
         return answer
 
 
-async def _read(response: httpx.Response) -> bytes:
+async def _read(response: httpcore.Response) -> bytes:
     """The body as it came, up to a bound; never unpacked."""
-    if response.headers.get("content-encoding", "identity").lower() != "identity":
+    if any(name.lower() == b"content-encoding" and said.lower() != b"identity" for name, said in response.headers):
         raise NotHttp("The server answers compressed, though it was asked not to.")
     body = bytearray()
-    async for part in response.aiter_raw():
+    async for part in response.aiter_stream():
         body += part
         if len(body) > MAX_BODY:
             break

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 PAST_LINES = 1000
 """Lines of each unit's log that are fetched from before the console came."""
 _START, _LOG = "specconsole.service.start", "specconsole.logs.journal"
-_ENGINE = ("httpx", "specconsole.engine.channel", "specconsole.engine.watch", "specconsole.service.secret")
+_ENGINE = ("specconsole.engine.channel", "specconsole.engine.watch", "specconsole.service.secret")
 _LATER = (_START, _LOG, *_ENGINE)
 """What is needed once the units are known, 0.1 s of work: it is loaded while the host looks for them."""
 
@@ -383,6 +383,6 @@ async def feeds_of(
 
 
 async def _load(*modules: str) -> None:
-    """Import in a thread: httpx takes 160 ms, in which the screen would not move."""
+    """Import in a thread: in 30 to 60 ms of it the screen would not move."""
     for module in modules:
         await asyncio.to_thread(importlib.import_module, module)
