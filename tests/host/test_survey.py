@@ -73,9 +73,14 @@ def fake(folder: Path, name: str, script: str) -> None:
     folder.joinpath(name).chmod(0o755)
 
 
-def run(folder: Path) -> Survey:
+def said(folder: Path, *words: str, **environment: str) -> bytes:
     script = SCRIPT.replace("PATH=/usr/local/sbin:", f"PATH={folder}:/usr/local/sbin:", 1)
-    return parse(subprocess.run(["sh", "-c", script], capture_output=True, check=True, env={**os.environ}).stdout)
+    command = ["sh", "-c", script, *(["sh", *words] if words else [])]
+    return subprocess.run(command, capture_output=True, check=True, env={**os.environ, **environment}).stdout
+
+
+def run(folder: Path) -> Survey:
+    return parse(said(folder))
 
 
 def test_the_script_looks_on_past_interpreters_that_are_old_or_broken(tmp_path: Path) -> None:
@@ -96,3 +101,29 @@ def test_sudo_that_hangs_does_not_hold_the_survey(tmp_path: Path) -> None:
     fake(tmp_path, "sudo", "sleep 100")
     fake(tmp_path, "timeout", 'shift; "$@" & p=$!; kill $p; wait $p')
     assert not run(tmp_path).sudo
+
+
+PYTHON = 'case $* in *version*) echo 3.11.2;; *) echo "it runs $* with $LC_ALL";; esac'
+
+
+def test_the_script_ends_as_the_interpreter_with_the_best_rights(tmp_path: Path) -> None:
+    fake(tmp_path, "python3", PYTHON)
+    fake(tmp_path, "id", "case $1 in -u) echo 1000;; *) echo ops;; esac")
+    fake(tmp_path, "sudo", 'shift; [ "$1" = true ] || { echo "as root"; exec "$@"; }')
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    found = said(tmp_path, "-I", "-c", "a b; c", PATH=path, LC_ALL="de_DE.UTF-8").decode()
+    assert found.endswith("\nend\nas root\nit runs -I -c a b; c with de_DE.UTF-8\n")
+    assert parse(found.encode()).whole
+    fake(tmp_path, "sudo", "exit 1")
+    assert said(tmp_path, "-I", PATH=path, LC_ALL="").endswith(b"\nend\nit runs -I with \n")
+
+
+def test_the_script_ends_as_nothing_that_is_too_old(tmp_path: Path) -> None:
+    for version in ("2.7.18", "3.7.17", "garbage"):
+        for name in ("python3", *(f"python3.{minor}" for minor in range(8, 15))):
+            fake(tmp_path, name, PYTHON.replace("3.11.2", version))
+        assert said(tmp_path, "-I").endswith(b"\nend\n")
+
+
+def test_what_the_interpreter_says_is_no_answer() -> None:
+    assert parse(ANSWER.encode() + b"uid 0\nsudo yes\n") == parse(ANSWER.encode())

@@ -19,7 +19,7 @@ from specconsole.errors import CommandFailed, LinkLost
 from specconsole.host.base import Process, Program
 from specconsole.host.blob import interpreter_argv, sources
 from specconsole.host.channel import LocalChannel
-from specconsole.host.lease import Lease, NotStarted
+from specconsole.host.lease import Lease, NotStarted, send_programs
 from specconsole.host.leased import WINDOW
 from specconsole.remote.loader import PACKAGE, prologue
 from tests.pythons import interpreters
@@ -29,9 +29,11 @@ PYTHONS = interpreters()
 
 @asynccontextmanager
 async def lease_on(python: str = sys.executable, silence_s: float = 30.0) -> AsyncGenerator[Lease, None]:
-    lease = Lease(await LocalChannel.start(interpreter_argv(python)), SystemClock(), "here")
+    channel = await LocalChannel.start(interpreter_argv(python))
+    send_programs(channel, silence_s, grace_s=0.2)
+    lease = Lease(channel, SystemClock(), "here")
     try:
-        await lease.begin(silence_s, grace_s=0.2)
+        await lease.begin()
         yield lease
     finally:
         await lease.close()
@@ -202,8 +204,9 @@ async def test_everything_ends_after_silence() -> None:
 
 async def test_everything_ends_after_silence_though_nobody_reads() -> None:
     channel = await LocalChannel.start(interpreter_argv(sys.executable))
+    send_programs(channel, 0.5)
     lease = Lease(channel, SystemClock(), "here")
-    await lease.begin(0.5)
+    await lease.begin()
     async with lease.process(["sh", "-c", "echo $$; exec yes"]) as process:
         (pid,) = await pids_of(process)
         lease._listener.cancel()  # the way back fills up, as over a pulled cable
@@ -242,7 +245,9 @@ async def test_what_is_no_lease_says_why() -> None:
         (["sh", "-c", "echo no python here >&2; exit 1"], "no python here"),
         (["sh", "-c", "cat >/dev/null & exec sh -c 'echo -n noise'"], "noise"),
     ):
-        lease = Lease(await LocalChannel.start(argv), SystemClock(), "here")
+        channel = await LocalChannel.start(argv)
+        send_programs(channel)
+        lease = Lease(channel, SystemClock(), "here")
         with pytest.raises(NotStarted, match=said):
             await lease.begin()
         await lease.close()

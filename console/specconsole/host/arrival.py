@@ -11,8 +11,9 @@ from specconsole.errors import LinkLost, LinkRefused
 from specconsole.host import interpreter, survey
 from specconsole.host.bare import BareLine
 from specconsole.host.base import Completed, Endpoint, HostFacts, Process, Program, Rights
-from specconsole.host.blob import blob, interpreter_argv
-from specconsole.host.lease import Lease, NotStarted
+from specconsole.host.blob import WORDS, blob, interpreter_argv
+from specconsole.host.channel import Channel
+from specconsole.host.lease import Lease, NotStarted, send_programs
 from specconsole.host.line import Echo, Line, Note
 from specconsole.host.machine import Machine, NotForwarded
 from specconsole.host.relay import Streams, over_lease
@@ -50,12 +51,22 @@ async def arrive(machine: Machine, clock: Clock, name: str, *, silence_s: float 
 
 async def _arrive(machine: Machine, clock: Clock, name: str, silence_s: float) -> Line:
     # What the host gets takes 50 ms to pack, half of it without the interpreter's lock: that goes on while it answers.
-    found, _ = await asyncio.gather(look(machine, name), asyncio.to_thread(blob))
+    packing = asyncio.create_task(asyncio.to_thread(blob))
+    channel = await machine.start(["sh", "-c", survey.SCRIPT, "sh", *WORDS])
+    try:
+        (found, said), _ = await asyncio.gather(look(channel, name), _send(channel, silence_s, packing))
+    except BaseException:
+        await channel.close()
+        raise
     notes = list(machine.notes)
     if found.uid != 0 and not found.sudo:
         notes.append(Note("rights", f"sudo -n says: {found.sudo_reason or 'no'}"))
-    python = found.python or await _spare(machine, found, name, notes)
-    lease, rights = await _lease(machine, found, python, clock, name, silence_s, notes)
+    python = found.python
+    begun = (channel, said) if found.whole and python else None
+    if not begun:
+        await channel.close()
+        python = python or await _spare(machine, found, name, notes)
+    lease, rights = await _lease(machine, found, python, begun, clock, name, silence_s, notes)
     facts = HostFacts(
         hostname=found.hostname,
         user=found.user,
@@ -73,23 +84,27 @@ async def _arrive(machine: Machine, clock: Clock, name: str, silence_s: float) -
     return line
 
 
-async def look(machine: Machine, name: str) -> survey.Survey:
-    """Ask the machine what it is; raises as `arrive`."""
+async def _send(channel: Channel, silence_s: float, packing: asyncio.Task[bytes]) -> None:
+    await packing
+    send_programs(channel, silence_s)
+
+
+async def look(channel: Channel, name: str) -> tuple[survey.Survey, bytes]:
+    """Read what the machine is, and what came behind it; raises as `arrive`."""
     # What it has said in time may be enough: sudo that hangs is the last of it.
-    output, errors = await _answer(machine, survey.SCRIPT, lambda said: survey.parse(said).whole)
+    output = await _answer(channel, lambda said: survey.parse(said).whole)
     found = survey.parse(output)
     if found.uid < 0:
-        said = one_line(" ".join(found.noise) or errors.decode(errors="replace"), 200)
+        said = one_line(" ".join(found.noise) or channel.stderr.decode(errors="replace"), 200)
         if not said:
             raise LinkLost(f"{name} does not say what it is.")
         raise LinkRefused(f"The login shell on {name} runs no commands.", f"It said: {said}")
-    return found
+    _, end, behind = output.partition(b"\nend\n")
+    return found, behind if end else output
 
 
-async def _answer(machine: Machine, script: str, whole: Callable[[bytes], bool]) -> tuple[bytes, bytes]:
-    """Run a script and return what it printed to both its outputs until its answer was whole or its time was over."""
-    channel = await machine.start(["sh", "-c", script])
-    channel.close_input()
+async def _answer(channel: Channel, whole: Callable[[bytes], bool]) -> bytes:
+    """What a script printed until its answer was whole or its time was over."""
     output = bytearray()
 
     async def gather() -> None:
@@ -99,12 +114,9 @@ async def _answer(machine: Machine, script: str, whole: Callable[[bytes], bool])
                 return
             output.extend(data)
 
-    try:
-        with suppress(asyncio.TimeoutError):
-            await within(SURVEY_DEADLINE_S, gather())
-        return bytes(output), channel.stderr
-    finally:
-        await channel.close()
+    with suppress(asyncio.TimeoutError):
+        await within(SURVEY_DEADLINE_S, gather())
+    return bytes(output)
 
 
 async def _spare(machine: Machine, found: survey.Survey, name: str, notes: list[Note]) -> tuple[str, str] | None:
@@ -114,7 +126,12 @@ async def _spare(machine: Machine, found: survey.Survey, name: str, notes: list[
     have = ", ".join(f"{path} is {version}" for version, path in found.pythons) or "there is none"
     if not found.whole:
         have = f"it did not say within {SURVEY_DEADLINE_S:.0f} s"
-    output, _ = await _answer(machine, interpreter.SCRIPT, lambda said: said.endswith(b"end\n"))
+    channel = await machine.start(["sh", "-c", interpreter.SCRIPT])
+    try:
+        channel.close_input()
+        output = await _answer(channel, lambda said: said.endswith(b"end\n"))
+    finally:
+        await channel.close()
     pythons, unsafe = interpreter.parse(output)
     chosen = survey.Survey(pythons=pythons).python
     if chosen:
@@ -131,11 +148,13 @@ async def _lease(
     machine: Machine,
     found: survey.Survey,
     python: tuple[str, str] | None,
+    begun: tuple[Channel, bytes] | None,
     clock: Clock,
     name: str,
     silence_s: float,
     notes: list[Note],
 ) -> tuple[Lease | None, Rights]:
+    """A lease with the best rights; `begun` is the look's own channel, which became the first that is tried, and what it said."""
     own = Rights.ROOT if found.uid == 0 else Rights.USER
     best = Rights.SUDO if found.sudo else own
     if not python:
@@ -143,9 +162,13 @@ async def _lease(
     argv = interpreter_argv(python[1])
     ways = [(own, argv)] if not found.sudo else [(Rights.SUDO, ["sudo", "-n", *argv]), (own, argv)]
     for rights, words in ways:
-        lease = Lease(await machine.start(words), clock, name)
+        channel, said = begun or (await machine.start(words), b"")
+        if not begun:
+            send_programs(channel, silence_s)
+        begun = None
+        lease = Lease(channel, clock, name, said)
         try:
-            await lease.begin(silence_s)
+            await lease.begin()
         except NotStarted as error:
             await lease.close()
             how = "with sudo " if rights is Rights.SUDO else ""

@@ -32,10 +32,16 @@ class NotStarted(HostError):
     """The interpreter did not become a lease; `title` has what it said instead."""
 
 
+def send_programs(channel: Channel, silence_s: float = 30.0, grace_s: float = 2.0) -> None:
+    """Make a lease of an interpreter that waits for its program, or will in a moment."""
+    channel.write(blob.start("lease", {"silence_s": silence_s, "grace_s": grace_s}))
+
+
 class Lease:
     """The client of one lease; everything that it carries breaks with it."""
 
-    def __init__(self, channel: Channel, clock: Clock, host: str) -> None:
+    def __init__(self, channel: Channel, clock: Clock, host: str, said: bytes = b"") -> None:
+        """`channel` was sent its programs; `said` was read from it before."""
         self.channel = channel
         self.clock = clock
         self.host = host
@@ -49,17 +55,14 @@ class Lease:
         self._reason = f"The link to {host} broke."
         self._ids = itertools.count(1)
         self._processes: dict[int, LeasedProcess] = {}
-        self._listener = asyncio.create_task(self._listen())
+        self._listener = asyncio.create_task(self._listen(said))
 
-    async def begin(
-        self, silence_s: float = 30.0, *, deadline_s: float = START_DEADLINE_S, grace_s: float = 2.0
-    ) -> None:
-        """Send the programs and wait until the lease speaks.
+    async def begin(self, deadline_s: float = START_DEADLINE_S) -> None:
+        """Wait until the lease speaks.
 
         Raises:
             NotStarted: it ended, or did not speak in time.
         """
-        self.channel.write(blob.start("lease", {"silence_s": silence_s, "grace_s": grace_s}))
         with suppress(asyncio.TimeoutError):
             await within(deadline_s, self._ready.wait())
         if not self.hello:
@@ -142,12 +145,11 @@ class Lease:
 
     # -- what the lease says --
 
-    async def _listen(self) -> None:
+    async def _listen(self, said: bytes) -> None:
         try:
+            self._hear(said)
             while data := await self.channel.read():
-                self.heard_at = self.clock.monotonic()
-                for header, payload in self._splitter.feed(self._past_noise(data)):
-                    self._take(header, payload)
+                self._hear(data)
         except NoFrame as error:
             self._reason = f"The link to {self.host} carries something strange: {one_line(str(error), 120)}"
         finally:
@@ -155,6 +157,11 @@ class Lease:
             self._ready.set()
             for process in list(self._processes.values()):
                 process.broke()
+
+    def _hear(self, data: bytes) -> None:
+        self.heard_at = self.clock.monotonic()
+        for header, payload in self._splitter.feed(self._past_noise(data)):
+            self._take(header, payload)
 
     def _past_noise(self, data: bytes) -> bytes:
         """Drop what a login shell printed before the magic line."""

@@ -1,4 +1,8 @@
-"""The first look at a host: one shell script whose answer says who we are there and what can run our programs."""
+"""The first look at a host: one shell script whose answer says who we are there and what can run our programs.
+
+The script then becomes that interpreter, with the best rights: a session less to open, and over a slow link the programs
+are on their way while it looks.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ _NAMES = "python3 /usr/libexec/platform-python " + " ".join(f"python3.{minor}" f
 
 SCRIPT = "; ".join(
     (
+        "p=$PATH l=$LC_ALL w= y=",
         f"PATH={_PATH}:$PATH",
         "LC_ALL=C",
         "export PATH LC_ALL",
@@ -24,17 +29,21 @@ SCRIPT = "; ".join(
         'echo "groups $(id -Gn)"',
         'echo "hostname $(uname -n)"',
         'echo "boot $(cat /proc/sys/kernel/random/boot_id)"',
-        f"for p in {_NAMES}; do q=$(command -v $p) || continue",
-        'v=$("$q" -I -c "import sys;print(sys.version.split()[0])" 2>/dev/null) || continue',
+        f"for n in {_NAMES}; do q=$(command -v $n) || continue",
+        'v=$("$q" -I -S -c "import sys;print(sys.version.split()[0])" 2>/dev/null) || continue',
         'echo "python $v $q"',
-        'case $v in 3.[0-7].*) ;; *) break ;; esac; done',
+        'case $v in 3.[0-7].*) ;; 3.*) y=$q; break ;; *) break ;; esac; done',
         # sudo may ask a directory service that does not answer: the survey must not wait for it.
         'if [ "$u" = 0 ]; then :; else t=$(command -v timeout) && t="$t 4"',
-        's=$($t sudo -n true 2>&1 </dev/null) && echo "sudo yes" || echo "sudo no $s"; fi',
+        's=$($t sudo -n true 2>&1 </dev/null) && echo "sudo yes" && w="sudo -n" || echo "sudo no $s"; fi',
         "echo end",
+        '[ "$#" = 0 ] || [ -z "$y" ] && exit',
+        'PATH=$p; if [ "$l" ]; then LC_ALL=$l; else unset LC_ALL; fi',  # what runs then is to speak the login's language
+        'exec $w "$y" "$@"',
     )
 )  # fmt: skip
-"""For `sh -c`, in single quotes: without a single quote, newline, backslash or "!" (csh's history) in it."""
+"""For `sh -c`, in single quotes: without a single quote, newline, backslash or "!" (csh's history) in it. Where a name and
+words follow it, they are the arguments of the interpreter that it ends as."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +79,8 @@ def parse(output: bytes) -> Survey:
     survey = Survey(noise=tuple(lines[:at]))
     for line in lines[at + 1 :]:
         survey = _add(survey, line)
+        if survey.whole:
+            break  # what follows is the interpreter's
     return survey
 
 
