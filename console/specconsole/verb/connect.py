@@ -79,6 +79,6 @@ async def _show(args: argparse.Namespace, own: Settings) -> int:
 
 def _load_screen() -> ModuleType:
     """Import what the first screen needs; at first what asks the host, which then answers during the rest."""
-    for name in ("feed.host", "run"):
-        module = import_module(f"specconsole.ui.{name}")
-    return module
+    for name in ("ui.feed.host", "gpu.follow", "service.watch", "ui.screens.dashboard"):
+        import_module(f"specconsole.{name}")
+    return import_module("specconsole.ui.run")

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 PAST_LINES = 1000
 """Lines of each unit's log that are fetched from before the console came."""
+ASKED_S = 0.001
+"""In which the first questions go out: to make a screen takes the loop 50 ms in one piece."""
 _START, _LOG = "specconsole.service.start", "specconsole.logs.journal"
 _ENGINE = ("specconsole.engine.channel", "specconsole.engine.watch", "specconsole.service.secret")
 _LATER = (_START, _LOG, *_ENGINE)
@@ -177,6 +179,7 @@ class HostFeeds:
         self.sample(interval_s, ())
         self._early_fleets, self._early_units = self._ask_fleets(), self._ask_units()
         self._loading = asyncio.create_task(_load(*_LATER))
+        await asyncio.sleep(ASKED_S)
 
     async def close(self) -> None:
         """End what was begun and that no screen came to follow."""
