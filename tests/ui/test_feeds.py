@@ -86,7 +86,6 @@ async def test_the_host_is_asked_before_the_screen_stands(feeds: HostFeeds, monk
     monkeypatch.setattr(units, "watch", source("units", (unit(),), ()))
     monkeypatch.setattr(follow, "follow", source("fleets", 1, 2))
     await feeds.begin(0.5)
-    await asyncio.sleep(0)
     assert opened == ["fleets", "units"]
     assert [found async for found in feeds.units()] == [(unit(),), ()]
     seen: list[Any] = [fleet async for fleet in feeds.fleets()]
