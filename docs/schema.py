@@ -33,12 +33,12 @@ RUNS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "swap": (("swap", HOST, "baseline", "--yes"), "The lines behind the plan, one a change of a step, the last one the end: `outcome` is committed, rolled_back, unchanged or given_up. `load` is null but on a line of its own for each news of the load that it waits for: `event` `unit` `stage` `phase` `verdict`, and `text` as `watch` words it; all of it tells `watch --json`."),
     "derive": (("derive", HOST, "baseline", "--variant", "k3", "--method", "ngram", "--set", "num_speculative_tokens=3", "--dry-run"), "What would be written, and whether it was (`written`)."),
     "bench": (("bench", HOST, *SHORT), "One run, whole: it is what `compare` reads. `results` are the measured requests with the stamp and the number of tokens of each chunk, `summary` the table; several cells give `runs`, a list of these."),
-    "compare": (("compare", "1", "2"), "`a` and `b` are summaries as of `bench`; ratios are B's time by A's, below 1: B is faster."),
+    "compare": (("compare", "--demo", "1", "2"), "`a` and `b` are summaries as of `bench`; ratios are B's time by A's, below 1: B is faster."),
     "breakeven": (("breakeven", "--base", "13.6", "--spec", "16.2", "--tau", "1.31", "--k", "5", "--coverage", "0.4", "--other-k", "3", "--experts", "384/8"), "`step_cost` is R; it pays where `tau` is above it. What cannot be had is null."),
     "experiment": (("experiment", "run", "does-it-pay", BASE, "--dry-run"), "The plan as it would be begun. `experiment plans --json` gives `name`, `order`, `what` and `file` of each plan. While it runs `experiment watch --json` writes an event of the host's record a line; `experiment report --json` writes what `--to FOLDER` calls experiment.json."),
-    "history loads": (("history", "loads"), "The newest first. `phases` are seconds by phase."),
-    "history runs": (("history", "runs"), "Without the stamps; `history export FILE` has all of it."),
-    "history swaps": (("history", "swaps"), "As the host's own record told."),
+    "history loads": (("history", "loads", "--demo"), "The newest first. `phases` are seconds by phase."),
+    "history runs": (("history", "runs", "--demo"), "Without the stamps; `history export FILE` has all of it."),
+    "history swaps": (("history", "swaps", "--demo"), "As the host's own record told."),
     "profile": (("profile", "show", "minimal"), "Also of `validate`; `list` gives `name`, `hosts`, `source` and `description` only. Keys as in [profiles.md](profiles.md)."),
 }  # fmt: skip
 MAPS = (

@@ -41,7 +41,7 @@ def test_bundle_of_the_recorded_host(
     told = json.loads(capsys.readouterr().out)
     assert not [file for file in told["files"] if file["kind"] == "unknown"]
     assert told["load"]["version"] == "0.24.0"
-    assert replay.make(contents(path)).name.startswith("bundle of h200-replay")
+    assert replay.make(contents(path)).name.startswith("bundle of demo:h200")
 
 
 def test_a_place_that_cannot_be_is_told_before_anything_is_collected(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from specconsole.bench.run import BenchRun
-from specconsole.history.memory import Memory
+from specconsole.history.memory import Memory, path_for
 from specconsole.host.base import Program
 from specconsole.host.carried import look
 from specconsole.host.errand import told
@@ -104,7 +104,7 @@ async def test_a_run_that_ended_alone_waits_and_goes_into_the_history(host: LabH
     assert secret_free(host)
     run = desk.json("bench", "gpu-1", "--repeat", "1", "--max-tokens", "4", "--warmup", "0")
     assert len(run["results"]) == 5, "another question is another run"
-    kept = await Memory().runs()
+    kept = await Memory(path_for()).runs()
     assert [one.label for one in kept] == ["", "alone"]
     assert kept[1].summary["requests"] == 10
 

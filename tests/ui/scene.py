@@ -290,7 +290,7 @@ class PlayedFeeds:
     async def prove(self, follower: Follower) -> None:
         self.proofs.append(follower.unit.key)
 
-    async def remember(self, unit: Unit, attempt: LoadTimeline) -> None:
+    async def remember(self, unit: Unit, attempt: LoadTimeline, why: str) -> None:
         self.remembered.append(attempt)
 
     def engine(self, unit: Unit) -> AsyncGenerator[EngineSnapshot, None]:

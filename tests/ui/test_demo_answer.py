@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from specconsole.history.memory import Memory
+from specconsole.history.memory import Memory, path_for
 from specconsole.ui.feed.history import KeptHistories
 from tests.host.scenario.acting import verb
 from tests.ui.scene import Scene, appears, still
@@ -24,7 +24,7 @@ def night(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], t
 @pytest.mark.usefixtures("night")
 async def test_what_the_demo_found_is_in_the_history_and_compared(make_scene: Callable[..., Scene]) -> None:
     scene = make_scene().fill()
-    memory = Memory()
+    memory = Memory(path_for("demo"))
     scene.feeds.past = KeptHistories(memory)  # type: ignore[assignment]
     try:
         async with scene.app.run_test(size=(120, 40)) as pilot:

@@ -50,7 +50,7 @@ def test_the_list_is_one_and_the_newest_stands_first() -> None:
         (Item("loads", LOADS[0]), "ready after 8:40, cold"),
         (Item("loads", LOADS[2]), "failed after 1:40: exit-code: [/b] CUDA out of memory"),
         (Item("loads", replace(LOADS[0], complete=False)), "ready; its start was not watched"),
-        (Item("loads", LOADS[3]), "answering, no token tried"),
+        (Item("loads", LOADS[3]), "answered; no token was tried"),
         (Item("swaps", SWAPS[0]), "swap from vllm-kimi-k25.service: committed after 10:30"),
         (Item("swaps", SWAPS[1]), "swap from vllm-kimi-k25.service: rolled back after 18:20, at watch"),
         (

@@ -48,11 +48,11 @@ def test_without_a_terminal_it_says_what_to_use(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("asked", "name"),
     [
-        ("demo", "demo · H200 replay ×1"),
-        ("demo:h200", "demo · H200 replay ×4"),
-        ("demo:slow-disk", "simulated: slow-disk, 60x"),
-        ("demo:slow-disk@600", "simulated: slow-disk, 600x"),
-        ("demo:ngram-loses:ngram@2.5", "simulated: ngram-loses, 2.5x"),
+        ("demo", "demo@1"),
+        ("demo:h200", "demo:h200@4"),
+        ("demo:slow-disk", "demo:slow-disk@60"),
+        ("demo:slow-disk@600", "demo:slow-disk@600"),
+        ("demo:ngram-loses:ngram@2.5", "demo:ngram-loses:ngram@2.5"),
     ],
 )
 def test_the_host_s_name_says_what_it_is_and_how_fast(asked: str, name: str) -> None:

@@ -13,7 +13,7 @@ from tests.bench.test_compare import of_start, spec
 from specconsole import cli
 from specconsole.bench.measure import entry
 from specconsole.history.entry import Experiment, Load
-from specconsole.history.memory import Memory
+from specconsole.history.memory import Memory, path_for
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def remember(*lengths: int) -> None:
     """A run of several starts, which accepted so many of 12 tokens at the first position."""
 
     async def put() -> None:
-        memory = Memory()
+        memory = Memory(path_for())
         for place, accepted in enumerate(lengths):
             run = of_start(spec(24, 24, drafts=(accepted, accepted, 0)), str(place))
             await memory.put_run(entry(replace(run, started=1000.0 + place)))
@@ -74,7 +74,7 @@ def test_a_unit_may_be_called_by_its_short_name(
 
 def test_a_short_name_of_loads_that_two_units_have_is_not_guessed(capsys: pytest.CaptureFixture[str]) -> None:
     async def put() -> None:
-        memory = Memory()
+        memory = Memory(path_for())
         for unit, method in (("a.service", None), ("b.service", "ngram"), ("c.service", "ngram")):
             made = Load("gpu-1", unit, f"i{unit}", 100.0, "ready", 110.0, 120.0)
             await memory.put_load(replace(made, fingerprint={"model": "/m", "method": method}))
@@ -124,7 +124,7 @@ def test_experiments_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     verdict = {"arm": "ngram k=5", "said": "does not pay, 9.0 % more time per token"}
 
     async def put() -> None:
-        memory = Memory()
+        memory = Memory(path_for())
         night = Experiment("gpu-1", "e1", "a.service", "night", 100.0, 3700.0, "finished", serves="baseline")
         await memory.put_experiment(replace(night, units=("a.service", "b.service"), verdicts=(verdict,)))
         await memory.close()

@@ -21,7 +21,7 @@ from specconsole.bench.run import BenchRun
 from specconsole.bench.trend import Drift, trends
 from specconsole.errors import UsageError
 from specconsole.history.entry import Run
-from specconsole.history.memory import Memory
+from specconsole.history.memory import Memory, path_for
 
 PLACE = ("--host", "gpu-1", "--unit", "vllm-spec")
 FORMS = {"vllm bench serve": vllm, "AIPerf 0.10.0": aiperf, "GuideLLM": guidellm}
@@ -40,7 +40,7 @@ def written(folder: Path, value: object, name: str = "result.json") -> str:
 
 def kept() -> tuple[Run, ...]:
     async def read() -> tuple[Run, ...]:
-        memory = Memory()
+        memory = Memory(path_for())
         found = await memory.runs()
         await memory.close()
         return found
@@ -99,7 +99,7 @@ def test_it_goes_to_another_machine_and_stays_one(
 
 def test_a_trend_mixes_no_drivers(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async def put() -> None:
-        memory = Memory()
+        memory = Memory(path_for())
         for place in range(2):
             await memory.put_run(entry(replace(of_start(spec(24, 24), str(place)), started=1000.0 + place)))
         await memory.close()

@@ -43,7 +43,7 @@ def test_one_is_written_from_what_is_found(tmp_path: Path, capsys: pytest.Captur
         ("baseline", "vllm-kimi-k25-int4.service", "baseline"),
         ("ngram", "vllm-kimi-k25-int4-ngram.service", "variant"),
     ]
-    assert found["hosts"] == ["demo:normal", "demo-normal"]
+    assert found["hosts"] == ["demo:normal"]
     assert (found["expect"]["model"], found["expect"]["tensor_parallel"]) == ("Kimi-K2.5", 8)
     text = path.read_text()
     assert "# [api_key]" in text

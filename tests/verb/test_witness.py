@@ -18,7 +18,7 @@ from tests.service.machine import Machine
 from specconsole import cli
 from specconsole.errors import CommandFailed, NotPermitted
 from specconsole.experiment import carry
-from specconsole.history.memory import Memory
+from specconsole.history.memory import Memory, path_for
 from specconsole.load import advance
 from specconsole.load import feed as load
 from specconsole.load.phase import Phase
@@ -154,7 +154,7 @@ async def test_an_experiment_keeps_the_loads_of_its_swaps(machine: Machine, monk
     monkeypatch.setattr(carry, "follow", views)
     monkeypatch.setattr(experiment, "_lying", nothing)
     monkeypatch.setattr(experiment, "_report", nothing)
-    memory = Kept()
+    memory = Kept(path_for())
     args = Namespace(json=False, profile=None, host="root@gpu-1")
     assert await experiment._watch(args, machine.host, "e1", memory) == 0
     (found,) = await memory.loads()
@@ -170,7 +170,7 @@ async def test_an_event_that_cannot_be_told_is_one_sentence(
         yield carry.View((event,))
 
     monkeypatch.setattr(carry, "follow", views)
-    memory = Memory()
+    memory = Memory(path_for())
     with pytest.raises(CommandFailed, match="says what this console cannot read"):
         await experiment._watch(Namespace(json=False, profile=None, host="root@gpu-1"), machine.host, "e1", memory)
     await memory.close()

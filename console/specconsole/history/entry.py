@@ -19,13 +19,15 @@ class Load:
     """systemd's id of the start: two consoles that watch the same start remember it once."""
     started: float
     outcome: str
-    """loading, answering (no generation tried), ready or failed."""
+    """loading, answering (no generation tried), ready, failed, or stopped (on request, before it answered)."""
     answering: float | None = None
     ready: float | None = None
     ended: float | None = None
-    """When it failed or was stopped before it was ready."""
+    """When it failed or was stopped: before it was ready, or (`outcome` says so) after it has served."""
     reason: str = ""
-    """Why it failed: the unit's result and its last error."""
+    """How it ended: the unit's result and its last error."""
+    cause: str = ""
+    """Why it failed, as it was diagnosed then: the name of the failure and what happened, in one line."""
     shards: int | None = None
     """Weight files read, as the shard bar counts them."""
     weights_s: float | None = None

@@ -39,7 +39,7 @@ _NAME, _TEXT, _TREE = 512, 16384, 1 << 20
 _STAMP = 1e11
 """Seconds since the epoch beyond which nothing is a date."""
 _OUTCOMES: Mapping[type, frozenset[str | None]] = {
-    Load: frozenset(("loading", "answering", "ready", "failed")),
+    Load: frozenset(("loading", "answering", "ready", "failed", "stopped")),
     Swap: frozenset(
         ("committed", "rolled_back", "unchanged", "failed", "handed_over", "interrupted", None),
     ),
@@ -267,6 +267,7 @@ _FIELDS: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
         "ready": _maybe(_stamp),
         "ended": _maybe(_stamp),
         "reason": _text(_TEXT),
+        "cause": _text(_TEXT),
         "shards": _maybe(_count),
         "weights_s": _maybe(_duration),
         "complete": _flag,

@@ -11,13 +11,22 @@ from specconsole import paths
 from specconsole.history import file
 from specconsole.history.entry import Experiment, Load, Run, Swap
 from specconsole.history.store import HistoryUnavailable, Store
+from specconsole.host.target import demo
 
 T = TypeVar("T")
 
 
-def default_path() -> Path:
-    """Where the history lies: history.db in the state directory."""
-    return paths.state_dir() / "history.db"
+def folder(host: str = "") -> Path:
+    """Where what is remembered of a host, as it is typed ("": of any real one), lies in the state directory.
+
+    A demo's is apart: its times run ahead of the clock, and its figures are nobody's.
+    """
+    return paths.state_dir() / "demo" if demo(host) is not None else paths.state_dir()
+
+
+def path_for(host: str = "") -> Path:
+    """The history file of a host as it is typed; "": of all real ones."""
+    return folder(host) / "history.db"
 
 
 class Memory:
@@ -26,10 +35,8 @@ class Memory:
     `trouble` is the sentence to show, once, when there is one.
     """
 
-    def __init__(
-        self, path: Path | None = None, on_trouble: Callable[[HistoryUnavailable], None] | None = None
-    ) -> None:
-        self._path = path or default_path()
+    def __init__(self, path: Path, on_trouble: Callable[[HistoryUnavailable], None] | None = None) -> None:
+        self._path = path
         self._store: Store | None = None
         self.on_trouble = on_trouble
         """Called once, when the file turns out to be of no use."""

@@ -87,4 +87,5 @@ STEPS: tuple[str, ...] = (
     );
     CREATE INDEX experiments_by_time ON experiments (host, started)
     """,
+    "ALTER TABLE loads ADD COLUMN cause TEXT NOT NULL DEFAULT ''",
 )

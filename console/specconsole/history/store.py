@@ -25,7 +25,7 @@ from specconsole.text import reason
 
 T = TypeVar("T")
 LOAD_FIELDS = (
-    "host", "unit", "invocation", "started", "outcome", "answering", "ready", "ended", "reason", "shards", "weights_s", "complete", "cold", "cached",
+    "host", "unit", "invocation", "started", "outcome", "answering", "ready", "ended", "reason", "cause", "shards", "weights_s", "complete", "cold", "cached",
 )  # fmt: skip
 SWAP_FIELDS = (
     "host", "swap", "unit", "origin", "action", "started", "ended", "outcome", "step", "reason",
@@ -123,6 +123,7 @@ class Store:
             f"INSERT INTO loads ({names}) VALUES ({marks}) ON CONFLICT (host, unit, invocation) DO UPDATE SET "  # noqa: S608  names are ours
             f"outcome = CASE WHEN {newer} THEN excluded.outcome ELSE outcome END, "
             f"reason = CASE WHEN {newer} THEN excluded.reason ELSE reason END, "
+            f"cause = CASE WHEN {newer} AND excluded.cause != '' THEN excluded.cause ELSE cause END, "
             "answering = coalesce(answering, excluded.answering), ready = coalesce(ready, excluded.ready), "
             "ended = coalesce(excluded.ended, ended), shards = coalesce(excluded.shards, shards), "
             "weights_s = CASE WHEN complete THEN coalesce(weights_s, excluded.weights_s) ELSE excluded.weights_s END, "

@@ -12,6 +12,8 @@ LOCAL_NAMES = ("localhost", "local")
 
 DEMO_NAME = "demo"
 """The simulated host."""
+TOUR = "h200"
+"""The scenario that is meant where none is said: recorded starts, one after the other."""
 SLOWEST, FASTEST = 1.0, 600.0
 """How fast its time may pass."""
 
@@ -63,6 +65,11 @@ class Demo:
         """As it is typed: demo:normal:ngram@60."""
         parts = ":".join(part for part in (DEMO_NAME, self.scenario, self.unit) if part)
         return parts if self.speed is None else f"{parts}@{self.speed:g}"
+
+    @property
+    def host(self) -> str:
+        """The host that it shows, by its own name: demo:normal. The history has it by that, at any speed."""
+        return f"{DEMO_NAME}:{self.scenario or TOUR}"
 
 
 def demo(text: str) -> Demo | None:

@@ -28,7 +28,7 @@ from specconsole.logs.record import LogRecord
 from specconsole.logs.source import Source
 from specconsole.service.attend import observe
 from specconsole.service.insight import Insight
-from specconsole.service.start_kept import expected
+from specconsole.service.start_kept import cause, expected
 from specconsole.service.unit import Unit
 
 EARLIER_S = 5.0
@@ -50,6 +50,11 @@ class Standing:
     """Which attempt that was; with automatic restarts it may be an earlier one."""
     units: tuple[Unit, ...] = ()
     """All units of the host as they were last seen then; none: they were not looked at yet."""
+
+    @property
+    def why(self) -> str:
+        """Why this attempt failed, in one line, as the history keeps it."""
+        return cause(self.attempt, self.diagnosis, self.of_attempt)
 
 
 @dataclass
@@ -120,6 +125,11 @@ class Follower:
     def judged(self, attempt: LoadTimeline, verdict: Verdict | None) -> Standing:
         """How a start stands, with a verdict that was made before."""
         return Standing(attempt, verdict, self.insight.diagnosis, self.insight.of_attempt, self.around)
+
+    @property
+    def why(self) -> str:
+        """Why the present attempt failed, as of `Standing`."""
+        return cause(self.attempt, self.insight.diagnosis, self.insight.of_attempt) if self.attempt else ""
 
     def engine(self, seen: EngineSnapshot) -> None:
         """Take in what the server says."""

@@ -7,14 +7,21 @@ from dataclasses import replace
 
 from specconsole.history.entry import Load, digest
 from specconsole.host.base import Host, hostname
+from specconsole.load.diagnosis import Diagnosis
 from specconsole.load.estimate import NO_HISTORY, Estimate, Interval, estimate, temperature
 from specconsole.load.timeline import LoadTimeline, Stage
 from specconsole.load.words import span_words
 from specconsole.service.unit import Unit
 
 
-def remembered(host: Host, unit: Unit, attempt: LoadTimeline) -> Load | None:
-    """What the history keeps of a start; None while not even its beginning is known."""
+def cause(attempt: LoadTimeline, diagnosis: Diagnosis | None, of_attempt: int | None) -> str:
+    """Why a start failed, in one line; "": it did not, was asked to stop, or that is not known. The diagnosis may be an earlier attempt's."""
+    fails = attempt.stage is Stage.FAILED and not attempt.stop_asked
+    return f"{diagnosis.title}: {diagnosis.sentence}" if fails and diagnosis and of_attempt == attempt.number else ""
+
+
+def remembered(host: Host, unit: Unit, attempt: LoadTimeline, why: str = "") -> Load | None:
+    """What the history keeps of a start and of why it failed (`cause`); None while not even its beginning is known."""
     if attempt.started is None or not attempt.invocation:
         return None
     weights = attempt.weights
@@ -28,6 +35,7 @@ def remembered(host: Host, unit: Unit, attempt: LoadTimeline) -> Load | None:
         ready=None if attempt.late else attempt.ready_at,
         ended=attempt.failed_at,
         reason=" ".join(part for part in (attempt.reason, attempt.error) if part) if attempt.failed_at else "",
+        cause=why,
         shards=weights.total if weights and weights.unit == "shards" else None,
         weights_s=attempt.weights_s,
         complete=not attempt.late,

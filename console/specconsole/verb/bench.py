@@ -24,7 +24,7 @@ from specconsole.bench.spec import BenchSpec
 from specconsole.errors import NotRunning, SpecConsoleError, UsageError
 from specconsole.experiment.unit_cells import run_cells
 from specconsole.experiment.unit_run import run_unit
-from specconsole.history.memory import Memory
+from specconsole.history.memory import Memory, path_for
 from specconsole.host.base import Host
 from specconsole.host.carried import Carried, look, order
 from specconsole.host.lying import running as experiment
@@ -113,7 +113,7 @@ def _refuse_unwritable(name: str | None) -> None:
 
 
 async def _run(args: argparse.Namespace) -> int:
-    memory = Memory(on_trouble=lambda trouble: _say(str(trouble)))
+    memory = Memory(path_for(args.host), on_trouble=lambda trouble: _say(str(trouble)))
     stop = Stop()
     try:
         async with open_host(args) as host:

@@ -14,7 +14,7 @@ from typing import BinaryIO
 from specconsole import __version__, paths
 from specconsole.clock import SystemClock
 from specconsole.errors import UsageError
-from specconsole.history.memory import Memory
+from specconsole.history.memory import Memory, path_for
 from specconsole.host.base import Host
 from specconsole.logs import since
 from specconsole.logs.redact import mask, mask_value
@@ -94,7 +94,7 @@ def _file(host: str, at: float) -> str:
 
 async def _history(host: Host) -> bytes:
     """What this machine remembers of the host."""
-    memory = Memory()
+    memory = Memory(path_for(host.name))
     name = host.facts.hostname if host.facts else None
     try:
         loads, swaps = await memory.loads(name, None, 50), await memory.swaps(name, None, 50)

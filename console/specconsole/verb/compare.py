@@ -15,7 +15,7 @@ from specconsole.bench.judge import Word
 from specconsole.bench.kept import kept_run, loads_of
 from specconsole.bench.run import BenchRun
 from specconsole.errors import UsageError
-from specconsole.history.memory import Memory
+from specconsole.history.memory import Memory, path_for
 from specconsole.remote import outside
 from specconsole.text import one_line
 from specconsole.verb import output
@@ -37,6 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--margin", type=margin, default=0.02, metavar="SHARE", help="effects below this do not count (2%%)"
     )
+    parser.add_argument("--demo", action="store_true", help="numbers are of `history runs --demo`")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="write JSON; its keys stand under schema 1")
     form.add_argument("--md", action="store_true", help="write Markdown")
@@ -59,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
 async def _run(args: argparse.Namespace) -> int:
     if len(args.runs) < 2:
         raise UsageError("One run alone compares with nothing.", hint="`specconsole history runs` lists more.")
-    memory = Memory()
+    memory = Memory(path_for("demo" if args.demo else ""))
     try:
         runs, twice = once([(name, run) for name in args.runs for run in await read(name, memory)])
         loads = await loads_of(runs, memory)

@@ -95,10 +95,10 @@ def _units() -> Iterator[str]:
 
 
 def _remembered() -> Iterator[str]:
-    from specconsole.history.memory import default_path
+    from specconsole.history.memory import path_for
     from specconsole.history.store import Store
 
-    path = default_path()
+    path = path_for()
     if not path.is_file():
         return
     store = Store(path)

@@ -57,9 +57,10 @@ async def _show(args: argparse.Namespace, own: Settings) -> int:
     screen = asyncio.create_task(asyncio.to_thread(_load_screen))
     interval_s, environ = 1 / (args.rate or own.rate), dict(os.environ)
     async with open_host(args, prompter) as host:
+        from specconsole.history.memory import folder
         from specconsole.ui.feed.host import feeds_of
 
-        async with feeds_of(host, host.clock, profile_for(args, host), paths.state_dir(), environ) as feeds:
+        async with feeds_of(host, host.clock, profile_for(args, host), folder(args.host), environ) as feeds:
             await feeds.begin(interval_s)
             return await (await screen).run(  # type: ignore[no-any-return]
                 host,

@@ -28,7 +28,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         " replayed, recorded on one NVIDIA H200. A written scenario has eight GPUs, a baseline and an n-gram unit of"
         " Kimi-K2.5, and a load of up to 90 minutes. Units can be started, stopped and measured; then the story ends."
         " Every verb takes a scenario as its HOST too: specconsole watch demo:slow-disk@600. A demo lives in the process that"
-        " shows it: a second console cannot join it, and begins a story of its own."
+        " shows it: a second console cannot join it, and begins a story of its own. What it remembers is kept apart from your"
+        " hosts: `history --demo` and `compare --demo` read it."
     )
     parser.add_argument("--scenario", default="h200", metavar="NAME", help="which (h200); NAME:UNIT: that unit serves")
     parser.add_argument(
@@ -121,13 +122,15 @@ async def _play(
 ) -> int:
     if not output.at_terminal():
         raise UsageError("The console needs a terminal.", hint="Use specconsole status demo --json in scripts.")
+    from specconsole.history.memory import folder
     from specconsole.ui.feed.host import feeds_of
     from specconsole.ui.run import run as show
 
     player, told = played or (None, None)
+    kept = folder(host.name) if state else None
     await host.open()
     try:
-        async with feeds_of(host, host.clock, _profile() if host.recorded else None, state, {}, told) as feeds:
+        async with feeds_of(host, host.clock, _profile() if host.recorded else None, kept, {}, told) as feeds:
             return await show(
                 host,
                 feeds,

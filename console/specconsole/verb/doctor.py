@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from specconsole import resources
 from specconsole.errors import UsageError
-from specconsole.history.memory import Memory
+from specconsole.history.memory import Memory, path_for
 from specconsole.service.check import Check, Level
 from specconsole.service.doctor import judge, worst
 from specconsole.service.examine import Readings, examine
@@ -51,7 +51,7 @@ async def _examine(args: argparse.Namespace) -> int:
 
 async def remember(readings: Readings) -> None:
     """Keep what the host's record tells of swaps: also of those that another console, or none, has seen."""
-    memory = Memory()
+    memory = Memory(path_for(readings.name))
     try:
         for story in readings.swaps.stories:
             await memory.put_swap(remembered(readings.facts.hostname, story))

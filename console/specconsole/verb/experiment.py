@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from specconsole import paths, resources
 from specconsole.errors import NotPermitted, NotRunning, SpecConsoleError, UsageError
-from specconsole.history.memory import Memory
+from specconsole.history.memory import Memory, path_for
 from specconsole.host import target
 from specconsole.host.base import Host
 from specconsole.host.said import readable
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _run(args: argparse.Namespace) -> int:
-    memory = Memory(on_trouble=lambda error: say(str(error)))
+    memory = Memory(path_for(args.host), on_trouble=lambda error: say(str(error)))
     try:
         async with open_host(args) as host, telling_of_the_link(host):
             if args.what == "run":

@@ -200,13 +200,13 @@ async def _failure(host: Host, unit: Unit, units: Sequence[Unit], seen: Glance) 
 
 async def _load(host: Host, unit: Unit, profile: Profile | None, seen: Glance, look_s: float) -> None:
     """Judge a start that goes on; of a server that came up once and does not answer now nothing is said here."""
-    from specconsole.history.memory import Memory
+    from specconsole.history.memory import Memory, path_for
     from specconsole.host.base import hostname
     from specconsole.service.start import host_now
     from specconsole.service.start_follow import follow
     from specconsole.service.start_kept import expected
 
-    memory = Memory()
+    memory = Memory(path_for(host.name))
     try:
         past = await memory.loads(hostname(host), unit.key)
     finally:

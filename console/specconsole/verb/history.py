@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from specconsole import text
 from specconsole.errors import UsageError
+from specconsole.history import told
 from specconsole.history.entry import Experiment, Load, Run, Swap
-from specconsole.history.memory import Memory
+from specconsole.history.memory import Memory, path_for
+from specconsole.host.target import DEMO_NAME, demo
 from specconsole.verb import history_import, output
 from specconsole.verb.history_unit import meant
 from specconsole.verb.session import drive
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 REGRESSION = 1
 LISTS = ("loads", "runs", "swaps", "experiments")
 Kept = Load | Run | Swap | Experiment
+_WHY = 110
+"""Cells of why a load failed: its name and the numbers; `--json` and the screen have all of it."""
 WANTED: Mapping[str, tuple[str, ...]] = {"trend": ("HOST", "UNIT"), "export": ("FILE",), "import": ("FILE",)}
 """What stands behind each other word."""
 
@@ -55,6 +59,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n", "--limit", type=int, default=20, metavar="N", help="at most so many, the newest first (20)"
     )
+    parser.add_argument(
+        "--demo", action="store_true", help="what demos left, which is kept apart; a HOST demo:… means that by itself"
+    )
     parser.add_argument("--json", action="store_true", help="write JSON; its keys stand under schema 1")
 
 
@@ -86,11 +93,20 @@ async def _run(args: argparse.Namespace) -> int:
         "export": _export,
         "import": history_import.run,
     }
-    memory = Memory()
+    memory = Memory(path_for(_host(args)))
+    if args.host and (asked := demo(args.host)) is not None:
+        args.host = asked.host
     try:
         return await does.get(args.kind, _list)(args, memory)
     finally:
         await memory.close()
+
+
+def _host(args: argparse.Namespace) -> str:
+    """The host that is asked about, as it is typed: a demo's history is another one."""
+    if args.demo:
+        return DEMO_NAME
+    return str(args.rest[0] if args.kind == "trend" else args.host or "")
 
 
 async def _list(args: argparse.Namespace, memory: Memory) -> int:
@@ -116,7 +132,8 @@ async def _list(args: argparse.Namespace, memory: Memory) -> int:
 async def _trend(args: argparse.Namespace, memory: Memory) -> int:
     from specconsole.bench.trend import trends
 
-    host = args.rest[0].rpartition("@")[2]
+    asked = demo(args.rest[0])
+    host = args.rest[0].rpartition("@")[2] if asked is None else asked.host
     unit = await meant(memory, host, args.rest[1])
     runs, loads = await memory.runs(host, unit, 1000), await memory.loads(host, unit, 1000)
     _usable(memory)
@@ -194,7 +211,16 @@ def table(found: Sequence[Kept]) -> str:
     """A line an entry."""
     loads = [item for item in found if isinstance(item, Load)]
     if loads:
-        header = ("started", "host", "unit", "outcome", "weights", "answering after", "ready after", "why")
+        header = (
+            "started",
+            "host",
+            "unit",
+            "outcome",
+            "weights",
+            "answering after",
+            "ready after",
+            "why, and what came after",
+        )
         return output.table(header, [_load(load) for load in loads], right=range(4, 7))
     swaps = [item for item in found if isinstance(item, Swap)]
     if swaps:
@@ -224,7 +250,8 @@ def _night(one: Experiment) -> tuple[str, ...]:
 def _load(load: Load) -> tuple[str, ...]:
     answering, ready = (text.duration(at - load.started) if at else text.UNKNOWN for at in (load.answering, load.ready))
     weights = text.duration(load.weights_s)
-    return (_when(load.started), load.host, load.unit, load.outcome, weights, answering, ready, load.reason)
+    went = (told.outcome(load), weights, answering, ready, told.end(load, _WHY))
+    return (_when(load.started), load.host, load.unit, *went)
 
 
 def _run_row(item: Run) -> tuple[str, ...]:

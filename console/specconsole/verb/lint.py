@@ -64,12 +64,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _run(args: argparse.Namespace) -> int:
-    from specconsole.history.memory import Memory
+    from specconsole.history.memory import Memory, path_for
     from specconsole.service import choose, inspection
     from specconsole.service.discover import discover
     from specconsole.service.lint import Linted, lint
 
-    memory = Memory(on_trouble=lambda error: say(str(error)))
+    memory = Memory(path_for(args.host), on_trouble=lambda error: say(str(error)))
     try:
         async with open_host(args) as host, telling_of_the_link(host):
             units = await discover(host, profile_for(args, host))

@@ -55,11 +55,11 @@ def run(args: argparse.Namespace) -> int:
 
 async def _init(args: argparse.Namespace) -> int:
     """Write a profile of what is there; the same text is read back, so that it is known to be good."""
-    from specconsole.history.memory import Memory
+    from specconsole.history.memory import Memory, path_for
     from specconsole.service import portrait
     from specconsole.service.discover import discover
 
-    memory = Memory()
+    memory = Memory(path_for(args.host))
     try:
         async with open_host(args) as host:
             facts = await host.up()

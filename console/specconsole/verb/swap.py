@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from specconsole.errors import NotRunning, UsageError
-from specconsole.history.memory import Memory
+from specconsole.history.memory import Memory, path_for
 from specconsole.verb import swapping
 from specconsole.verb.link import say, telling_of_the_link
 from specconsole.verb.session import drive, open_host, profile_for, typed
@@ -49,7 +49,7 @@ async def _join(args: argparse.Namespace) -> int:
     """Show, or cancel, a swap that this command did not begin."""
     from specconsole.service import swap
 
-    memory = Memory(on_trouble=lambda error: say(str(error)))
+    memory = Memory(path_for(args.host), on_trouble=lambda error: say(str(error)))
     try:
         async with open_host(args) as host, telling_of_the_link(host):
             known = await swap.latest(host, 1)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from specconsole.clock import Clock
 from specconsole.errors import NotPermitted, SpecConsoleError, UsageError
-from specconsole.history.memory import Memory
+from specconsole.history.memory import Memory, path_for
 from specconsole.host.base import Host
 from specconsole.profile import Profile
 from specconsole.text import duration, one_line
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace, action: str, unit: str | None) -> int:
 
 
 async def _run(args: argparse.Namespace, action: str, unit: str | None) -> int:
-    memory = Memory(on_trouble=lambda error: say(str(error)))
+    memory = Memory(path_for(args.host), on_trouble=lambda error: say(str(error)))
     try:
         async with open_host(args) as host, telling_of_the_link(host):
             profile = profile_for(args, host)

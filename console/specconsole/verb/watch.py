@@ -15,7 +15,7 @@ from specconsole import text
 from specconsole.clock import Clock, SystemClock
 from specconsole.errors import Inconclusive, LinkLost, UsageError
 from specconsole.history.entry import Load
-from specconsole.history.memory import Memory
+from specconsole.history.memory import Memory, path_for
 from specconsole.host.base import Host, LinkKind, hostname
 from specconsole.load.announce import Ended, ended, stuck
 from specconsole.load.diagnosis import Diagnosis
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
 async def _run(args: argparse.Namespace) -> int:
     told = hooks_of(args)
-    memory = Memory(on_trouble=lambda error: print(f"specconsole: {error}", file=sys.stderr))  # noqa: T201
+    memory = Memory(path_for(args.host), on_trouble=lambda error: print(f"specconsole: {error}", file=sys.stderr))  # noqa: T201
     try:
         async with open_host(args) as host, telling_of_the_link(host):
             alarms: set[asyncio.Task[None]] = set()
@@ -133,7 +133,7 @@ async def _settled(story: Story, unit: Unit, standings: AsyncGenerator[Standing,
         async for standing in changes:
             attempt = standing.attempt
             milestone = story.tell(standing)
-            if milestone and (entry := remembered(story.host, unit, attempt)):
+            if milestone and (entry := remembered(story.host, unit, attempt, standing.why)):
                 await memory.put_load(entry)
             if settled(attempt):
                 return attempt

@@ -109,7 +109,7 @@ class Witness:
                 attempt = standing.attempt
                 if attempt.invocation != invocation:
                     return
-                if story.tell(standing) and (entry := start_kept.remembered(host, unit, attempt)):
+                if story.tell(standing) and (entry := start_kept.remembered(host, unit, attempt, standing.why)):
                     await self._memory.put_load(entry)
                 if start.settled(attempt):
                     return

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from specconsole import cli
 from specconsole.host.simulated.scenario import SCENARIOS
 from tests.host.scenario.acting import verb
 
@@ -54,19 +55,35 @@ def test_no_line_is_lost_over_a_link_that_drops(
 
 
 @pytest.mark.parametrize(
-    ("scenario", "after_s", "error"),
+    ("scenario", "after_s", "error", "why"),
     [
         (
             "held-gpu@10",
             80,
             "ValueError: Free memory on device cuda:3 (33.06/94.97 GiB) on startup is less than desired",
+            "Something else holds the GPU's memory: 33.06 of 94.97 GiB are free",
         ),
-        ("oom@60", 2023, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.96 GiB. GPU "),
-        ("crash-loop@10", 22, "pydantic_core._pydantic_core.ValidationError: 1 validation error for SpeculativeConfig"),
+        (
+            "oom@60",
+            2023,
+            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.96 GiB. GPU ",
+            "The GPU's memory is full: 1.96 GiB more",
+        ),
+        (
+            "crash-loop@10",
+            22,
+            "pydantic_core._pydantic_core.ValidationError: 1 validation error for SpeculativeConfig",
+            "The n-gram range is the wrong way round",
+        ),
     ],
 )
-def test_a_start_that_fails_is_told_with_its_cause(
-    scenario: str, after_s: float, error: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_start_that_fails_is_told_with_its_cause_which_a_history_of_its_own_keeps(
+    scenario: str,
+    after_s: float,
+    error: str,
+    why: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     code, _ = verb(monkeypatch, "watch", f"demo:{scenario}")
     said = capsys.readouterr().out
@@ -74,6 +91,14 @@ def test_a_start_that_fails_is_told_with_its_cause(
     assert re.search(r"failed: .*it exited with an error \(exited 1\)", said)
     assert error in said
     assert moment(said, "failed: ") == pytest.approx(after_s, abs=30)
+    assert cli.main(["history", "loads"]) == 0
+    assert capsys.readouterr().out == "No loads are remembered yet.\n", "a demo is no host of yours"
+    for asked in ("--demo", f"--host=demo:{scenario}"):
+        assert cli.main(["history", "loads", asked]) == 0
+        (row,) = capsys.readouterr().out.splitlines()[1:]
+        assert f"demo:{scenario.partition('@')[0]}" in row.split()
+        assert "failed" in row
+        assert why in row, "as it was diagnosed then, not only what systemd says"
 
 
 def test_a_stuck_start_never_ends_by_itself(

@@ -42,7 +42,7 @@ class SimulatedHost:
 
     def __init__(
         self,
-        name: str = "demo · H200 replay",
+        name: str = "demo",
         *,
         clock: Clock | None = None,
         site: Site | None = None,
@@ -83,7 +83,7 @@ class SimulatedHost:
 
     @property
     def name(self) -> str:
-        """What the user typed, or what the demo is."""
+        """The demo as it is typed, with its speed: demo:normal@60."""
         return self._name
 
     @property

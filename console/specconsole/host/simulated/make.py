@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from shlex import quote
 
 from specconsole.clock import Clock, SystemClock
@@ -12,10 +13,8 @@ from specconsole.host.simulated.clock import ScaledClock
 from specconsole.host.simulated.host import SimulatedHost
 from specconsole.host.simulated.scenario import SCENARIOS, kimi
 from specconsole.host.simulated.scenario.opening import opening
-from specconsole.host.target import FASTEST, SLOWEST, Demo
+from specconsole.host.target import FASTEST, SLOWEST, TOUR, Demo
 
-TOUR = "h200"
-"""The recorded starts, one after the other."""
 TOUR_SPEED = 4.0
 _SERVE_S = 90.0
 """Each server of the tour serves so long by the viewer's clock: time to look, and to measure."""
@@ -65,9 +64,9 @@ def make(demo: Demo, *, read_only: bool = False, gpus: int = 1, base: Clock | No
     if demo.unit:
         raise UsageError(f"The scenario {demo.scenario} takes no unit.")
     return SimulatedHost(
-        f"demo · H200 replay ×{speed:g}",
+        replace(demo, speed=speed).text,
         clock=clock,
-        site=fixture.site(gpus),
+        site=replace(fixture.site(gpus), hostname=demo.host),
         begin=stories[demo.scenario],
         read_only=read_only,
         typed=quote(demo.text),
@@ -79,7 +78,7 @@ def _written(demo: Demo, clock: ScaledClock, read_only: bool) -> SimulatedHost:
     if demo.unit and demo.unit not in kimi.NAMES:
         raise UsageError(f"The scenario has no unit {demo.unit}.", hint=f"It has {' and '.join(kimi.NAMES)}.")
     return SimulatedHost(
-        f"simulated: {scenario.name}, {clock.speed:g}x",
+        replace(demo, speed=clock.speed).text,
         clock=clock,
         site=scenario.site(),
         begin=opening(scenario, demo.unit),

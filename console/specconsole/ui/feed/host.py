@@ -138,8 +138,8 @@ class Feeds(Protocol):
         """Try to generate one token on a server that has just come up."""
         ...
 
-    async def remember(self, unit: Unit, attempt: LoadTimeline) -> None:
-        """Keep what is known of a start in the history."""
+    async def remember(self, unit: Unit, attempt: LoadTimeline, why: str) -> None:
+        """Keep what is known of a start, and of why it failed, in the history."""
         ...
 
 
@@ -347,11 +347,11 @@ class HostFeeds:
         except LinkLost:
             return  # the next answer tries again
 
-    async def remember(self, unit: Unit, attempt: LoadTimeline) -> None:
-        """Keep what is known of a start in the history."""
+    async def remember(self, unit: Unit, attempt: LoadTimeline, why: str) -> None:
+        """Keep what is known of a start, and of why it failed, in the history."""
         from specconsole.service.start_kept import remembered
 
-        if self.memory and (entry := remembered(self._host, unit, attempt)):
+        if self.memory and (entry := remembered(self._host, unit, attempt, why)):
             await self.memory.put_load(entry)
 
 

@@ -331,8 +331,8 @@ class LiveApp(TellingApp):
 
     def _tell_starts(self) -> None:
         """Show the led unit's start at once; what is worked out from all starts follows with the next tick."""
-        for unit, attempt in self._starts.changed():
-            self.run_worker(self._remember(unit, attempt), group=f"remember {unit.key}")
+        for unit, attempt, why in self._starts.changed():
+            self.run_worker(self._remember(unit, attempt, why), group=f"remember {unit.key}")
         self._announce()
         led = self._starts.of(self._led)
         if led is not None:
@@ -357,8 +357,8 @@ class LiveApp(TellingApp):
         if self._driver is not None:
             self._driver.write(sequence)
 
-    async def _remember(self, unit: Unit, attempt: LoadTimeline) -> None:
-        await self.sources.remember(unit, attempt)
+    async def _remember(self, unit: Unit, attempt: LoadTimeline, why: str) -> None:
+        await self.sources.remember(unit, attempt, why)
         await self._recall()
 
     async def _recall(self) -> None:

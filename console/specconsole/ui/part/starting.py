@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from specconsole.service.start import Follower
     from specconsole.service.unit import Unit
 
-_Step = tuple[str, Stage]
+_Step = tuple[str, Stage, str]
 
 
 class Starts:
@@ -94,16 +94,16 @@ class Starts:
             known = self._trends.get(key, Trend())
             self._trends[key] = trend.feed(known, fleet, key, weights.fraction if weights else None)
 
-    def changed(self) -> Iterator[tuple[Unit, LoadTimeline]]:
-        """What came to another stage since this was asked last, to be remembered."""
+    def changed(self) -> Iterator[tuple[Unit, LoadTimeline, str]]:
+        """What came to another stage since this was asked last, or to another reason why it failed, to be remembered."""
         for key, follower in self._followers.items():
             attempt = follower.attempt
-            if attempt is None or self._told.get(key) == (attempt.invocation, attempt.stage):
+            if attempt is None or self._told.get(key) == (attempt.invocation, attempt.stage, follower.why):
                 continue
-            if self._told.get(key, ("",))[0] != attempt.invocation:
+            if self._told.get(key, ("", attempt.stage, ""))[0] != attempt.invocation:
                 self._trends.pop(key, None)
-            self._told[key] = (attempt.invocation, attempt.stage)
-            yield follower.unit, attempt
+            self._told[key] = (attempt.invocation, attempt.stage, follower.why)
+            yield follower.unit, attempt, follower.why
 
     def loading(self) -> tuple[str, ...]:
         """The units whose servers do not answer yet, and may soon."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from rich.cells import chop_cells
 
 from specconsole import text
+from specconsole.history import told
 from specconsole.history.entry import Load
 from specconsole.logs.starts import Start
 from specconsole.service.definition import Definition, UnitFile
@@ -156,7 +157,8 @@ def _load(load: Load, moment: Moment) -> Row:
         ]
     if not load.complete:
         parts.append(("  not watched from its beginning", "muted"))
-    return (*parts, (f"  {text.one_line(load.reason)}", "warn")) if load.reason else tuple(parts)
+    end = told.end(load)
+    return (*parts, (f"  {end}", "warn")) if end else tuple(parts)
 
 
 def _file(file: UnitFile, cells: int) -> Iterator[Row]:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from specconsole import text
 from specconsole.bench.trend import figure, ready_s, selftest
+from specconsole.history import told
 from specconsole.history.entry import Experiment, Load, Run, Swap
 from specconsole.ui.feed.history import Remembered
 from specconsole.ui.rows.fact import fact_rows
@@ -23,9 +24,10 @@ WORDS = {"loads": "load", "swaps": "swap", "runs": "run", "experiments": "exp"}
 """What an entry of a kind is called where there is little room."""
 _OUTCOMES = {
     "ready": ("✔", "good"),
-    "answering": ("◐", "busy"),
+    "answering": ("●", "text"),
     "loading": ("◐", "busy"),
     "failed": ("✖", "bad"),
+    "stopped": ("○", "muted"),
     "committed": ("✔", "good"),
     "rolled_back": ("✖", "bad"),
     "interrupted": ("✖", "bad"),
@@ -98,16 +100,29 @@ def items(found: Remembered, host: str | None, kind: str = "") -> list[Item]:
 
 
 def _load(load: Load) -> str:
+    after = text.duration(load.ended - load.started) if load.ended else text.UNKNOWN
+    end = told.end(load)
+    later = f"; {end}" if end else ""
     if load.outcome == "ready":
         how = {True: ", cold", False: ", warm", None: ""}[load.cold]
         seconds = ready_s(load)
-        return (
+        ready = (
             f"ready after {text.duration(seconds)}{how}" if seconds is not None else "ready; its start was not watched"
         )
+        return f"{ready}{later}"
     if load.outcome == "failed":
-        after = text.duration(load.ended - load.started) if load.ended else text.UNKNOWN
-        return f"failed after {after}: {load.reason or 'no reason known'}"
-    return "answering, no token tried" if load.outcome == "answering" else "was loading when last seen"
+        return f"failed after {after}: {end or 'no reason known'}"
+    if load.outcome == "answering":
+        return f"{_answered(load)}{later}"
+    return f"stopped after {after}, before it answered" if load.outcome == "stopped" else "was loading when last seen"
+
+
+def _answered(load: Load) -> str:
+    """What is known of a server that answered and was asked for no token: it may have served for weeks when the console came."""
+    after = f" {text.duration(load.answering - load.started)} after its start" if load.answering is not None else ""
+    if load.complete:
+        return f"answered{after}; no token was tried"
+    return f"served already when first seen{f', and answered{after}' if after else ''}; its start was not watched"
 
 
 def _swap(swap: Swap) -> str:
@@ -193,6 +208,7 @@ def whole(item: Item, full: Callable[[float], str], cells: int) -> list[Row]:
 def _load_facts(load: Load, full: Callable[[float], str]) -> Iterator[tuple[str, str]]:
     yield "invocation", load.invocation
     yield "outcome", load.outcome
+    yield "cause", load.cause
     yield "reason", load.reason
     for name, at in (("answering", load.answering), ("ready", load.ready), ("ended", load.ended)):
         if at is not None:

@@ -13,6 +13,7 @@ from specconsole.host.simulated.scenario.phase import Phase
 from specconsole.host.simulated.scenario.written import Written
 from specconsole.host.simulated.script import Ending, Script
 from specconsole.host.simulated.site import Site
+from specconsole.host.target import Demo
 
 NOTE = "simulated: pace and acceptance are the scenario's, not measured on any GPU"
 
@@ -81,7 +82,7 @@ class Scenario:
         scripts = {role: _script(start, role) for role, start in starts.items()}
         site = kimi.site(scripts, note=NOTE, speculation=self.speculation, restart=self.restart)
         # What is remembered of it is kept apart from other scenarios, and from a real host of such a name.
-        return replace(site, hostname=f"demo-{self.name}")
+        return replace(site, hostname=Demo(self.name).host)
 
 
 def _script(start: Start, role: str) -> Callable[[int, int, frozenset[int]], Script]:
