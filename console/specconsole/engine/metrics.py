@@ -18,6 +18,9 @@ _LABEL = re.compile(r'\s*([A-Za-z_:][\w:]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?')
 _ESCAPE = re.compile(r"\\(.)")
 _UNESCAPED = {"n": "\n", '"': '"', "\\": "\\"}
 
+MOST = 1e18
+"""No count, size or time of a server is larger: such a value is unknown, as NaN is; sums and curves of it would have no end."""
+
 Series = tuple[tuple[str, float], ...]
 
 
@@ -72,7 +75,7 @@ class Scrape:
         told = self.by_label(f"{name}_bucket", "le").items()
         buckets = {bound: count for text, count in told if (bound := _bound(text)) is not None}
         total, count = self.value(f"{name}_sum"), self.value(f"{name}_count")
-        if total is None or count is None:
+        if total is None or count is None or any(map(math.isnan, buckets.values())):
             return None
         bounds = tuple(sorted(buckets))
         return Histogram(bounds, tuple(buckets[bound] for bound in bounds), total, count)
@@ -136,7 +139,8 @@ def parse(text: str | bytes) -> Scrape:
             name, (labels, _, rest) = line[:brace], line[brace + 1 :].rpartition("}")
         words = rest.split(None, 1)
         try:
-            series[name].append((labels, float(words[0])))
+            value = float(words[0])
+            series[name].append((labels, value if -MOST <= value <= MOST else math.nan))
         except (IndexError, ValueError):
             continue
     return Scrape({name: tuple(samples) for name, samples in series.items()}, _no_data(text, series))

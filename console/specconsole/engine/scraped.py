@@ -113,7 +113,11 @@ def scraped(scrape: Scrape) -> Scraped:
         _whole(cache.get("num_gpu_blocks")),
         _whole(cache.get("block_size")),
         spec_counters(scrape),
-        {name or "0": accepted[name] / value for name, value in drafted.items() if value > 0 and name in accepted},
+        {
+            name or "0": accepted[name] / value
+            for name, value in drafted.items()
+            if value > 0 and accepted.get(name, -1) >= 0
+        },
         _seen(scrape, known.TTFT),
         _seen(scrape, step),
         _seen(scrape, ITERATION),

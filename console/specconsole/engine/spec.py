@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from specconsole.engine import metrics, name
@@ -55,7 +56,8 @@ def spec_counters(scrape: Scrape) -> SpecCounters | None:
         return None
     by_position = scrape.by_label(name.PER_POSITION, "position")
     positions = sorted((position for position in by_position if position.isdecimal() and len(position) < 10), key=int)
-    return SpecCounters(drafts, drafted, accepted, tuple(by_position[position] for position in positions))
+    places = tuple(by_position[position] for position in positions)
+    return SpecCounters(drafts, drafted, accepted, () if any(map(math.isnan, places)) else places)
 
 
 def spec_gained(before: Scrape, after: Scrape) -> SpecCounters | None:
