@@ -34,7 +34,9 @@ from specconsole.logs.record import Kind
 from specconsole.service.hook import Hooks
 from specconsole.ui.app import SpecConsole
 from specconsole.ui.feed.host import HostFeeds
+from specconsole.ui.freshness import Feed, log_feed
 from specconsole.ui.part.announcing import Announcer
+from specconsole.ui.part.feeding import RETRY_S
 from tests.lab.cards import cards
 from tests.lab.host import LabHost
 from tests.lab.image import SUITES, base_image, gpu_layer, missing, vllm_layer
@@ -50,8 +52,8 @@ UNITS = ("vllm-kimi-k25-int4.service", "vllm-kimi-k25-int4-ngram.service")
 FLOOD = 3000
 WATCH_S = (30.0, 150.0)
 """Each console stays so long; then it is left, and the next one comes."""
-CALM_S = 12.0
-"""Without mischief at the end of each, in which it has to catch up."""
+CALM_S = RETRY_S + 5.0
+"""Without mischief at the end of each, in which it has to catch up: a log that this disk took no more of is opened again after 15 s."""
 DISK_MIB = 96
 _MARK = re.compile(r"flood (\w+/\d+)")
 _PRIVATE = "SPECCONSOLE_NIGHT_PRIVATE"
@@ -142,7 +144,7 @@ class Night:
                     self.tell(f"the console ended by itself with {app.return_code} after {story[-4:]}")
                 elif app.is_running and chance.random() < 0.7:  # else it is left in the midst of it
                     await asyncio.sleep(CALM_S)
-                    await self.compare_logs(app)
+                    await self.compare_logs(app, story)
                 await ended(app)
         except Exception as error:
             self.tell(f"the console broke: {''.join(traceback.format_exception(error))[-3000:]} after {story[-4:]}")
@@ -163,8 +165,8 @@ class Night:
             deeds.over = True
         await asyncio.gather(*tasks)
 
-    async def compare_logs(self, app: SpecConsole) -> None:
-        """Each numbered line of a flood that the journal holds stands once in the console's log, or a gap does."""
+    async def compare_logs(self, app: SpecConsole, story: Sequence[str]) -> None:
+        """Each numbered line of a flood that the journal holds stands once in the console's log, or it says what keeps it out."""
         if app.link is None or app.link.kind is not LinkKind.UP:
             return
         records = app.logs.get(app.logs.first, app.logs.next)
@@ -173,10 +175,13 @@ class Night:
             self.tell(f"{len(twice)} lines stand more than once in the log, {twice[0]} first")
         asked = f"journalctl -b -o cat -n 400 -u {' -u '.join(UNITS)}"
         held = _MARK.findall((await asyncio.to_thread(self.host.run, asked, check=False)).stdout)
-        gaps = any(record.kind is Kind.GAP for record in records)
-        if (lost := [mark for mark in held if mark not in seen]) and not gaps:
+        said = any(record.kind is Kind.GAP for record in records) or any(
+            app.feeds.get(log_feed(name), Feed()).problem for name in UNITS
+        )
+        if (lost := [mark for mark in held if mark not in seen]) and not said:
             self.tell(
-                f"{len(lost)} of {len(held)} lines of the journal are missing, {lost[0]} first, and no gap is told"
+                f"{len(lost)} of {len(held)} lines of the journal are missing, {lost[0]} first, and nothing tells of it;"
+                f" before that: {', '.join(story[-8:])}"
             )
 
     async def left(self) -> None:
