@@ -168,6 +168,15 @@ def test_steps_are_not_told_apart_where_refused_drafts_drown_them() -> None:
     assert step_costs(rows, None).drafted_s == pytest.approx(0.01)
 
 
+def test_steps_without_a_draft_are_told_from_a_quarter_of_the_single_ones_on() -> None:
+    rows = [stream("a/0", [1] * 101 + [3] * 30)]
+
+    def told(without: int) -> float | None:
+        return step_costs(rows, Counters(steps=130, drafts=130.0 - without)).undrafted_s
+
+    assert [told(without) is not None for without in (24, 25, 100, 101)] == [False, True, True, False]
+
+
 # n-gram k=3, predicted from the baselines and k=5 alone: R, tau and TPOT in ms. Written down before k=3 was looked at.
 PREDICTED = (
     ("D5", "c8-T0", (1.46, 1.77), (3.95, 4.00), (1.86, 2.28)),
@@ -226,6 +235,21 @@ def test_longer_drafts_bring_nothing_more_or_go_on() -> None:
     assert found.tau
     assert (found.tau.low, found.tau.high) == pytest.approx((1.7, 1.7 + 0.08 + 0.032))
     assert (found.step_cost.low, found.step_cost.high) == pytest.approx((2.0, 3.0))
+
+
+def test_no_more_tokens_are_predicted_than_the_positions_promise() -> None:
+    """A tau above them is the noise of few drafts, or of streams that the counters do not speak of."""
+    found = predict(Measured(2.0, 1.9, 2, 1.0, 1.7, 2.0, (0.5, 0.2)), 2)
+    assert found
+    assert found.tau
+    assert (found.tau.low, found.tau.high) == pytest.approx((1.7, 1.7))
+
+
+def test_where_it_breaks_even_it_does_not_pay() -> None:
+    even = Measured(step_cost=2.0, tau=2.0, k=1)
+    assert (even.pays, even.hopeless, even.needed_rate) == (False, False, 1.0)
+    assert Measured(step_cost=1.99, tau=2.0, k=1).pays
+    assert Measured(step_cost=2.01, tau=2.0, k=1).hopeless
 
 
 @given(

@@ -72,6 +72,14 @@ def test_an_effect_within_the_margin_is_none() -> None:
     assert MARGIN == 0.02
 
 
+def test_the_margin_is_a_share_of_time_not_of_its_logarithm() -> None:
+    def word(ratio: float) -> Word:
+        return judge([{"p": 1.0}] * 40, [{"p": ratio}] * 40).word
+
+    assert (word(1.0199), word(1.0201)) == (Word.UNCLEAR, Word.SLOWER)
+    assert (word(1 / 1.0199), word(1 / 1.0201)) == (Word.UNCLEAR, Word.FASTER)
+
+
 def test_prompts_weigh_the_same() -> None:
     a = {"short": 1.0, "long": 100.0}
     found = judge([a], [{"short": 2.0, "long": 50.0}])
