@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from specconsole.errors import UsageError
-from specconsole.host.target import Target, parse
+from specconsole.host.target import Demo, Target, demo, parse
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,22 @@ def test_no_host(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse(text)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("demo", Demo("")),
+        ("demo@60", Demo("", "", 60.0)),
+        ("demo@0.5", Demo("", "", 0.5)),
+        ("demo:oom@60", Demo("oom", "", 60.0)),
+        ("demo:oom:ngram@60", Demo("oom", "ngram", 60.0)),
+        ("demo:22", None),
+        ("demo@gpu-1", None),
+        ("demo@10.0.0.7", None),
+        ("demo@60:22", None),
+    ],
+)
+def test_the_demo_and_a_host_of_its_name(text: str, found: Demo | None) -> None:
+    assert demo(text) == found
+    assert found is None or demo(found.text) == found, "what is told to be typed leads there again"

@@ -17,6 +17,7 @@ TOUR = "h200"
 SLOWEST, FASTEST = 1.0, 600.0
 """How fast its time may pass."""
 
+_FASTER = re.compile(rf"{DEMO_NAME}@\d{{1,4}}(\.\d+)?")
 # A leading "-" would be taken for an option by a program that gets the name.
 _WORD = re.compile(r"[^\s\x00-\x1f\x7f-][^\s\x00-\x1f\x7f]*")
 
@@ -73,12 +74,16 @@ class Demo:
 
 
 def demo(text: str) -> Demo | None:
-    """Take apart `demo[:SCENARIO[:UNIT]][@SPEED]`; None: it means a machine. `demo:22` is a host of that name.
+    """Take apart `demo[:SCENARIO[:UNIT]][@SPEED]`; None: it means a machine.
+
+    `demo:22` is a host of that name, `demo@gpu-1` somebody of that name there; a bare number is no host, but a speed.
 
     Raises:
         UsageError: the speed is no number.
     """
     name, colon, rest = text.strip().partition(":")
+    if not colon and _FASTER.fullmatch(name):
+        name, colon, rest = DEMO_NAME, ":", name.removeprefix(DEMO_NAME)
     if name != DEMO_NAME or (colon and (not rest or rest.isdecimal())):
         return None
     asked, at, speed = rest.partition("@")
