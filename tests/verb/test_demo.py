@@ -72,9 +72,7 @@ def test_a_replay_that_is_jumped_in_opens_again(monkeypatch: pytest.MonkeyPatch,
     archive.write_bytes(packed(iter(sorted(parts().items())), BEGAN))
     begun: list[float] = []
 
-    async def show(
-        _args: object, host: SimulatedHost, _own: object, _state: object, played: tuple[replay.Player, Collected]
-    ) -> int:
+    async def show(host: SimulatedHost, _own: object, _state: object, played: tuple[replay.Player, Collected]) -> int:
         player, told = played
         assert told.host == player.kept.host
         begun.append(round(host.clock.now() - BEGAN, 1))

@@ -6,12 +6,13 @@ import asyncio
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from specconsole.clock import Clock
 from specconsole.host.base import Host
 from specconsole.service.hook import Hooks
+from specconsole.settings import Settings
 from specconsole.ui.app import SpecConsole
 from specconsole.ui.part.announcing import Announcer
 
@@ -21,58 +22,51 @@ if TYPE_CHECKING:
     from specconsole.ui.prompting import ScreenPrompter
 
 
-async def run(
-    host: Host,
-    feeds: HostFeeds,
-    *,
-    clock: Clock,
-    state: Path | None = None,
-    theme: str = "",
-    keymap: Mapping[str, str] | None = None,
-    interval_s: float = 1.0,
-    mouse: bool = True,
-    ascii_only: bool = False,
-    environ: Mapping[str, str] | None = None,
-    prompter: ScreenPrompter | None = None,
-    hooks: Hooks | None = None,
-    replay: Player | None = None,
-) -> int:
+@dataclass(frozen=True)
+class Around:
+    """What a session has beside its host and the user's settings."""
+
+    state: Path | None = None
+    """The folder for what is remembered and for faults of ours; None: nothing is written."""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """The console's own environment, where an API key may stand."""
+    hooks: Hooks = field(default_factory=Hooks)
+    """Commands and an address that are told when a load ends; the terminal always is."""
+    prompter: ScreenPrompter | None = None
+    """Asks in dialogs while the screen is up."""
+    replay: Player | None = None
+    """What is played; it says afterwards whether a jump was asked for."""
+
+
+async def run(host: Host, feeds: HostFeeds, own: Settings, around: Around) -> int:
     """Show the console until the user leaves it; returns the exit code of the command.
 
     Args:
-        host: an open host; it is not closed here.
+        host: an open host, whose clock ages are told by; it is not closed here.
         feeds: where its data comes from; they are not closed here.
-        clock: the time that ages are told by; the demo's own for a recording.
-        state: the folder for what is remembered and for faults of ours; None: nothing is written.
-        theme: a theme's name, before the remembered one; "" for none asked.
-        keymap: the user's own keys by command id.
-        interval_s: seconds between samples of the host.
-        ascii_only: draw with no glyph beyond ASCII.
-        mouse: take the mouse; without, the terminal's own selection works.
-        environ: the console's own environment, where an API key may stand.
-        prompter: asks in dialogs while the screen is up.
-        hooks: commands and an address that are told when a load ends; the terminal always is.
-        replay: what is played; it says afterwards whether a jump was asked for.
+        own: the user's settings, the command line's already over them.
+        around: what else there is.
     """
+    replay, prompter = around.replay, around.prompter
     app = SpecConsole(
         host,
         feeds,
-        clock=clock,
-        state=state,
-        theme_name=(replay.left.get("theme", "") if replay is not None else "") or theme,
-        keymap=keymap,
-        interval_s=interval_s,
-        ascii_only=ascii_only,
+        clock=host.clock,
+        state=around.state,
+        theme_name=(replay.left.get("theme", "") if replay is not None else "") or own.theme or "",
+        keymap=own.keymap,
+        interval_s=1 / own.rate,
+        ascii_only=own.ascii,
     )
     app.replay = replay
-    app.announcer = Announcer(host.name, clock, hooks or Hooks(), environ or {})
+    app.announcer = Announcer(host.name, host.clock, around.hooks, around.environ)
     if prompter is not None:
         prompter.show_on(app)
     if feeds.memory is not None:
         feeds.memory.on_trouble = lambda error: app.tell(str(error), "warning")
     try:
         with _ended_by_signals(app):
-            await app.run_async(mouse=mouse)
+            await app.run_async(mouse=own.mouse)
     finally:
         if prompter is not None:
             prompter.show_on(None)

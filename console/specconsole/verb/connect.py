@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import gc
 import os
+from dataclasses import replace
 from importlib import import_module
 from types import ModuleType
 
@@ -14,6 +15,7 @@ from specconsole.errors import UsageError
 from specconsole.settings import RATES, Settings
 from specconsole.verb import output
 from specconsole.verb.notifying import add_hook_arguments, hooks_of
+from specconsole.verb.screen import add_screen_arguments, wanted
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
 
 
@@ -24,11 +26,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         " reads ends with it; a swap or a benchmark that you began goes on. Press ? on the screen for its keys, q to leave."
     )
     add_host_arguments(parser, json=False)
-    screen = parser.add_argument_group("screen")
-    screen.add_argument("--theme", default="", metavar="NAME", help="colours: dark, light, contrast, mono, ansi …")
-    screen.add_argument("--ascii", action="store_true", help="draw with no glyph beyond ASCII")
-    screen.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
-    screen.add_argument("--rate", type=float, metavar="HZ", help="samples of the host a second, 0.2 to 10 (1)")
+    add_screen_arguments(parser).add_argument(
+        "--rate", type=float, metavar="HZ", help="samples of the host a second, 0.2 to 10 (1)"
+    )
     add_hook_arguments(parser)
 
 
@@ -43,7 +43,8 @@ def run(args: argparse.Namespace) -> int:
     hooks_of(args)  # what cannot work is told before the host is asked
     gc.disable()  # an eighth of what it takes to load all modules; the screen turns it on again when it stands
     try:
-        return drive(_show(args, settings.load()))
+        own = wanted(args, settings.load())
+        return drive(_show(args, replace(own, rate=args.rate or own.rate)))
     finally:
         gc.enable()  # no screen came: the host was not reached
 
@@ -55,27 +56,16 @@ async def _show(args: argparse.Namespace, own: Settings) -> int:
     prompter = ScreenPrompter(TerminalPrompter())
     # The screen takes a second of work to load: it is loaded while the host's answers are waited for.
     screen = asyncio.create_task(asyncio.to_thread(_load_screen))
-    interval_s, environ = 1 / (args.rate or own.rate), dict(os.environ)
+    environ, state = dict(os.environ), paths.state_dir()
     async with open_host(args, prompter) as host:
         from specconsole.history.memory import folder
         from specconsole.ui.feed.host import feeds_of
 
         async with feeds_of(host, host.clock, profile_for(args, host), folder(args.host), environ) as feeds:
-            await feeds.begin(interval_s)
-            return await (await screen).run(  # type: ignore[no-any-return]
-                host,
-                feeds,
-                clock=host.clock,
-                state=paths.state_dir(),
-                theme=args.theme or own.theme or "",
-                keymap=own.keymap,
-                interval_s=interval_s,
-                mouse=own.mouse and not args.no_mouse,
-                ascii_only=own.ascii or args.ascii or not output.speaks_utf8(),
-                environ=environ,
-                prompter=prompter,
-                hooks=hooks_of(args),
-            )
+            await feeds.begin(1 / own.rate)
+            ui = await screen
+            around = ui.Around(state, environ, hooks_of(args), prompter)
+            return await ui.run(host, feeds, own, around)  # type: ignore[no-any-return]
 
 
 def _load_screen() -> ModuleType:

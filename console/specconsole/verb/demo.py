@@ -11,6 +11,7 @@ from specconsole import paths, settings
 from specconsole.errors import UsageError
 from specconsole.host.target import FASTEST, SLOWEST, Demo, demo
 from specconsole.verb import output
+from specconsole.verb.screen import add_screen_arguments, wanted
 from specconsole.verb.session import drive
 
 if TYPE_CHECKING:
@@ -48,9 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--gpus", type=int, default=1, metavar="N", help="show a recording's GPU up to 8 times, so marked"
     )
     parser.add_argument("--read-only", action="store_true", help="offer nothing that changes the host")
-    parser.add_argument("--theme", default="", metavar="NAME", help="colours of the screen")
-    parser.add_argument("--ascii", action="store_true", help="draw with no glyph beyond ASCII")
-    parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
+    add_screen_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -63,9 +62,9 @@ def run(args: argparse.Namespace) -> int:
     if args.at is not None and not args.replay:
         raise UsageError("--at is for a replay.", hint="Say which: demo --replay FILE --at error.")
     if args.replay:
-        return drive(_replay(args, settings.load()))
+        return drive(_replay(args, wanted(args, settings.load())))
     asked = demo(f"demo:{args.scenario}") or Demo(args.scenario)
-    return drive(_show(args, replace(asked, speed=args.speed or asked.speed), settings.load()))
+    return drive(_show(args, replace(asked, speed=args.speed or asked.speed), wanted(args, settings.load())))
 
 
 def listing() -> str:
@@ -101,29 +100,26 @@ async def _replay(args: argparse.Namespace, own: Settings) -> int:
     parts = contents(Path(args.replay))
     player = replay.Player.of(parts, args.speed, args.at, moments)
     played = (player, collected(parts))
-    code = await _play(args, player.host(), own, None, played)
+    code = await _play(player.host(), own, None, played)
     while player.again:
-        code = await _play(args, player.host(), own, None, played)
+        code = await _play(player.host(), own, None, played)
     return code
 
 
 async def _show(args: argparse.Namespace, asked: Demo, own: Settings) -> int:
     from specconsole.host.simulated import make
 
-    return await _play(args, make(asked, read_only=args.read_only, gpus=args.gpus), own, paths.state_dir())
+    return await _play(make(asked, read_only=args.read_only, gpus=args.gpus), own, paths.state_dir())
 
 
 async def _play(
-    args: argparse.Namespace,
-    host: SimulatedHost,
-    own: Settings,
-    state: Path | None,
-    played: tuple[Player, Collected] | None = None,
+    host: SimulatedHost, own: Settings, state: Path | None, played: tuple[Player, Collected] | None = None
 ) -> int:
     if not output.at_terminal():
         raise UsageError("The console needs a terminal.", hint="Use specconsole status demo --json in scripts.")
     from specconsole.history.memory import folder
     from specconsole.ui.feed.host import feeds_of
+    from specconsole.ui.run import Around
     from specconsole.ui.run import run as show
 
     player, told = played or (None, None)
@@ -131,17 +127,6 @@ async def _play(
     await host.open()
     try:
         async with feeds_of(host, host.clock, _profile() if host.recorded else None, kept, {}, told) as feeds:
-            return await show(
-                host,
-                feeds,
-                clock=host.clock,
-                state=state,
-                theme=args.theme or own.theme or "",
-                keymap=own.keymap,
-                interval_s=1 / own.rate,
-                mouse=own.mouse and not args.no_mouse,
-                ascii_only=own.ascii or args.ascii or not output.speaks_utf8(),
-                replay=player,
-            )
+            return await show(host, feeds, own, Around(state, replay=player))
     finally:
         await host.close()
