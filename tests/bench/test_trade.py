@@ -40,7 +40,7 @@ def test_only_loads_of_the_measured_starts_count() -> None:
         load(BASE, "a", 9000, host="gpu-2"),
         load(SPEC, "a", 9000),
         load(BASE, "b", 9000, complete=False),
-        load(BASE, "c", 9000, ready=None),
+        load(BASE, "c", 9000, ready=None, cold=False),
     ]
     found = trade([of(BASE, one) for one in "abc"], [of(SPEC, "d")], loads)
     assert found.a == Cost(None, 110, 3, True), "the median, so one odd load changes little"

@@ -280,3 +280,13 @@ def test_an_answer_that_was_held_up_says_nothing_new_of_a_clock() -> None:
 @pytest.mark.parametrize("jump_s", [-3600.0, 30.0])
 def test_a_clock_that_was_set_is_followed(jump_s: float) -> None:
     assert NO_ECHO.then(0.2, 100.0).then(20.0, 100.0 + jump_s).ahead_s == 100.0 + jump_s
+
+
+def test_what_a_quick_echo_knew_grows_old() -> None:
+    """Clocks part: after five slower echoes it knows the host's clock no better than they do."""
+    known = NO_ECHO.then(0.002, 10.0)
+    ahead = []
+    for _ in range(7):
+        known = known.then(0.004, 10.001)
+        ahead.append(known.ahead_s)
+    assert ahead == [10.0] * 5 + [10.001] * 2

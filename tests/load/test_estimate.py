@@ -94,6 +94,11 @@ def test_what_was_read_from_storage_tells_the_temperature() -> None:
     for fetched, cold in ((share, True), (share / 100, False), (share / 4, None)):
         reading = Reading(0, int(fetched * 600 * 2**30), 0.0, 800.0)
         assert temperature(replace(timeline, read=reading)) is cold
+    early = simulated("steady", random.Random(4)).known_at(160.0)
+    assert early.weights
+    assert 0 < early.weights.done / 64 < 0.05, "one shard that lay in the cache would say warm of all"
+    read = Reading(0, int(early.weights.done / 64 * 600 * 2**30), 0.0, 160.0)
+    assert temperature(replace(early, facts=LoadFacts(checkpoint_gib=600.0), read=read)) is None
 
 
 def test_few_large_shards_are_followed_by_their_bytes() -> None:
@@ -191,6 +196,15 @@ def test_an_overdue_step_slows_the_rate() -> None:
     assert on_time
     assert late
     assert late.log_s > on_time.log_s
+
+
+def test_however_long_a_step_is_overdue_it_is_still_to_come() -> None:
+    """At most nine tenths of it count as done, and a last one is never quite over."""
+    steps = [(0.0, 0), (10.0, 1), (20.0, 2), (30.0, 3)]
+    for total, left in ((10, 6.1), (4, 0.1), (3, 0.1)):
+        rate = measured(steps, total, 500.0)
+        assert rate
+        assert rate.left == pytest.approx(left)
 
 
 def test_no_value_is_no_prediction() -> None:

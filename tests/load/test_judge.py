@@ -258,6 +258,14 @@ def test_a_download_that_stands_still_is_stuck() -> None:
     assert (verdict.judgement, verdict.cause) == (Judgement.STUCK, "hf_xet_stall")
 
 
+def test_a_minute_is_not_slow_however_quick_it_usually_is() -> None:
+    """A checkpoint that lay in the page cache came in 5 s; from the disk it takes ten times as long, and nobody waits."""
+    pace = Pace(2, 10, "shards", ((0.0, 0), (10.0, 2)))
+    assert not pace.slow(usual_s=5.0)
+    assert Pace(2, 10, "shards", ((0.0, 0), (12.2, 2))).slow(usual_s=5.0)
+    assert not Pace(2, 10, "shards", ((0.0, 0), (12.2, 2))).slow(usual_s=31.0)
+
+
 def test_slow_shards_are_slow_work_until_three_times_the_slowest() -> None:
     steps = ((5570.0, 46), (5744.0, 47), (5846.0, 48), (6011.0, 49))
     pace = Pace(49, 86, "shards", steps)

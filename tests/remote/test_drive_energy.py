@@ -135,3 +135,13 @@ def test_nobody_waits_for_ever_for_a_counter_that_stands(monkeypatch: pytest.Mon
 
 def test_this_machine_has_units_of_its_own() -> None:
     assert Meter("vllm.service", lambda: FakeNvml(card(os.getpid()))).open()["source"] is None
+
+
+def test_power_is_summed_up_by_the_mean_of_two_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the later one alone a load that begins would cost twice what it does."""
+    at, watts = iter((0.0, 2.0, 5.0)), iter((100_000, 100_000, 300_000, 300_000))
+    nvml = FakeNvml(card(7, TotalEnergyConsumption=error("NotSupported"), FieldValues=lambda _: field(next(watts))))
+    one = Card(nvml, 0, nvml.nvmlDeviceGetHandleByIndex(0))
+    assert one.source == INSTANT
+    monkeypatch.setattr("specconsole.remote.drive_energy.time.perf_counter", lambda: next(at))
+    assert [one.look(), one.look(), one.look()] == [0.0, 400.0, 1300.0]

@@ -116,6 +116,7 @@ def test_a_restart_is_not_its_own_way_back() -> None:
 def test_who_goes_on_after_a_reboot_or_without_a_runner() -> None:
     story = begun("swap", 5, done=False)
     assert interrupted(story, "another", runs=False)
+    assert interrupted(story, "another", runs=True), "what runs now is the swap of another boot, and not this one"
     assert interrupted(story, "b", runs=False)
     assert not interrupted(story, "b", runs=True)
     ended = story_of({"event": "begin", "plan": plan("swap")}, {"event": "end", "outcome": "committed"})
