@@ -30,6 +30,8 @@ class Place:
         self._started = started
         self._live = live
         self._last: Entry | None = None
+        self._boot = ""
+        """The last one that an entry named."""
         self._expected = ""
 
     def argv(self) -> list[str]:
@@ -89,7 +91,8 @@ class Place:
 
     def _between(self, entry: Entry) -> list[Entry]:
         """A line between two boots of the host."""
-        if not self._last or not entry.boot or entry.boot == self._last.boot:
+        before, self._boot = self._boot, entry.boot or self._boot
+        if before in ("", self._boot):
             return []
         text = "The host was started anew."
         return [Entry(entry.at, entry.unit, text, Kind.SYSTEMD, source="journald", boot=entry.boot)]
