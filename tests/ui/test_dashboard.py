@@ -14,6 +14,7 @@ from specconsole.errors import CommandFailed
 from specconsole.host.base import LinkKind
 from specconsole.ui.screens.dashboard import DashboardScreen
 from specconsole.ui.screens.help import HelpScreen
+from specconsole.ui.widgets.engine import EnginePane
 from specconsole.ui.widgets.footer import Footer
 from specconsole.ui.widgets.log import LogPane
 from specconsole.ui.widgets.pane import Pane
@@ -398,3 +399,30 @@ async def test_a_fault_of_ours_ends_in_one_sentence(
     assert "The console failed: ZeroDivisionError: [/boom]." in " ".join(said.split())
     assert "s3cret" not in said
     assert "Traceback" in (tmp_path / "specconsole.log").read_text()
+
+
+async def test_a_sample_and_an_echo_disturb_nothing_that_stays_as_it_is(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    for kind, name in ((DashboardScreen, "_zoom"), (EnginePane, "draw"), (Footer, "redraw")):
+        plain: Any = getattr(kind, name)
+
+        def counted(self: Any, *args: Any, plain: Any = plain, name: str = name) -> None:
+            done.append(name)
+            plain(self, *args)
+
+        monkeypatch.setattr(kind, name, counted)
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await start(scene, pilot)
+        assert {"_zoom", "draw", "redraw"} <= {*done}
+        done.clear()
+        scene.feeds.put("fleets", fleet(at=scene.clock.now() + 40))
+        scene.host.set_link(LinkKind.UP, round_trip_s=0.077)
+        scene.app.tick()
+        await scene.settle(pilot)
+        assert "77 ms" in text(scene)
+        assert done == []
+        scene.host.set_link(LinkKind.LOST, attempt=3, next_try=scene.clock.monotonic() + 9)
+        await scene.settle(pilot)
+        assert {"draw", "redraw"} <= {*done}, "the key that tries again stands below"

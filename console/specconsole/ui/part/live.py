@@ -69,7 +69,7 @@ class LiveApp(TellingApp):
     """When what is played was collected, in seconds since the epoch; None: the host is there now."""
     rights: var[str] = var("", bindings=True)
     """What may be done on the host, in a word; "" before it is known."""
-    link: var[Link | None] = var(None, bindings=True)
+    link: var[Link | None] = var(None)
     """The state of the link; None before it is known."""
     feeds: var[dict[str, Feed]] = var({})
     """The state of each source: gpus, units, log, engine."""
@@ -228,7 +228,9 @@ class LiveApp(TellingApp):
         self.now = max(self.now, self.clock.monotonic())
         if self.link is not None and self.link.kind is LinkKind.UP and link.kind is not LinkKind.UP:
             self.feeds = held_until(self.feeds, link.since)
-        self.link = link
+        before, self.link = self.link, link
+        if before is None or before.kind is not link.kind:  # not for each round trip that was measured
+            self.refresh_bindings()
         # A refusal ends what follows the host; once it lets us in again, all of it begins anew.
         if self._refused and link.kind is LinkKind.UP:
             self._follow_host()

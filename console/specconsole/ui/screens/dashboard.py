@@ -19,7 +19,7 @@ from specconsole.load.timeline import LoadTimeline
 from specconsole.service.unit import Unit
 from specconsole.ui import keys
 from specconsole.ui.arrangement import Arrangement
-from specconsole.ui.layout import plan
+from specconsole.ui.layout import Plan, plan
 from specconsole.ui.loading import Loading
 from specconsole.ui.local_time import LocalTime
 from specconsole.ui.log.reading import LogReading
@@ -77,6 +77,8 @@ class DashboardScreen(LoggingScreen, inherit_bindings=False):
     def __init__(self, stamp: LocalTime, reading: LogReading, arrangement: Arrangement) -> None:
         super().__init__(stamp, reading)
         self._arrangement = arrangement
+        self._laid_out: tuple[Plan, Pane | None] | None = None
+        """What the panes' places were made of last."""
 
     def compose(self) -> ComposeResult:
         """Header, panes, footer."""
@@ -116,6 +118,10 @@ class DashboardScreen(LoggingScreen, inherit_bindings=False):
             return
         gpus = len(self.fleet.gpus) if self.fleet else 0
         shares = plan(width, height - 2, len(self.units), gpus, wanted(self.engine), self._load_rows())
+        whole = self._pane() if self.zoomed else None
+        if (shares, whole) == self._laid_out:
+            return  # as for most samples: to set it all anew took 7 % of an idle dashboard's CPU
+        self._laid_out = (shares, whole)
         self.set_class(shares.stacked, "-stacked")
         top, units = self.query_one("#top"), self.query_one(UnitsPane)
         top.styles.height = shares.units_height + (shares.gpus_height if shares.stacked else 0)
@@ -123,11 +129,10 @@ class DashboardScreen(LoggingScreen, inherit_bindings=False):
         units.styles.width = "1fr" if shares.stacked else shares.units_width
         for pane in (LoadPane, EnginePane):
             self.query_one(pane).styles.height = shares.engine_height
-        self._zoom()
+        self._zoom(whole)
 
-    def _zoom(self) -> None:
+    def _zoom(self, whole: Pane | None) -> None:
         """Leave room for none but the pane that has the whole screen; the others keep their place in the order of focus."""
-        whole = self._pane() if self.zoomed else None
         self.set_class(self.zoomed, "-zoomed")
         for pane in self.query(Pane):
             pane.set_class(whole is not None and pane is not whole, "-aside")

@@ -31,6 +31,7 @@ class LogPane(Pane):
 
     NAME = "log"
     INPUTS = ("selected", "log_end", "last_lines")
+    TICKS = True
     BINDINGS: ClassVar = keys.bindings(keys.Place.LOG)
     DEFAULT_CSS = "LogPane { height: 1fr; }"
 

@@ -43,7 +43,7 @@ class Pane(Vertical, Covered, Sized, can_focus=True):
     INPUTS: ClassVar[tuple[str, ...]] = ()
     """The reactives that its drawing depends on, beyond `link`, `feeds` and `now`."""
     TICKS: ClassVar[bool] = False
-    """Its body changes as time passes, not only its title."""
+    """What it shows changes as time passes, not only the age of its data."""
 
     link: var[Link | None] = var(None)
     """The state of the link to the host."""
@@ -55,6 +55,8 @@ class Pane(Vertical, Covered, Sized, can_focus=True):
     _due = False
     _body_due = True
     _drawn: Freshness | None = None
+    _aged: Row | None = None
+    """What the title says of the age of the data."""
 
     def compose(self) -> ComposeResult:
         """A title and a body."""
@@ -67,10 +69,15 @@ class Pane(Vertical, Covered, Sized, can_focus=True):
 
     def on_mount(self) -> None:
         """Draw whenever something that is shown changes."""
-        for name in ("link", "has_focus", *self.INPUTS):
+        for name in ("has_focus", *self.INPUTS):
             self.watch(self, name, self.redraw)
+        self.watch(self, "link", self._link_changed)
         self.watch(self, "now", self._tick)
         self.watch(self, "feeds", self._feeds_changed)
+
+    def _link_changed(self, old: Link | None, new: Link | None) -> None:
+        if old is None or new is None or old.kind is not new.kind:  # the header alone tells the round trip
+            self.redraw()
 
     def _feeds_changed(self, old: dict[str, Feed], new: dict[str, Feed]) -> None:
         if self.feed(old) != self.feed(new):
@@ -92,7 +99,8 @@ class Pane(Vertical, Covered, Sized, can_focus=True):
     def _tick(self) -> None:
         """Only the age went on; what it says of the body is seen when it is drawn."""
         self._body_due |= self.TICKS
-        self._soon()
+        if self.TICKS or label(self.freshness()) != self._aged:
+            self._soon()
 
     def _soon(self) -> None:
         if not self._due:
@@ -104,6 +112,7 @@ class Pane(Vertical, Covered, Sized, can_focus=True):
         if not self.is_mounted or not self.size:
             return
         fresh = self.freshness()
+        self._aged = label(fresh)
         head = title(self.NAME, self.summary(fresh), fresh, self.size.width, focused=self.has_focus)
         self.query_one(".pane--title", Rows).show([head])
         judged = replace(fresh, age_s=None)
