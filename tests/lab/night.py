@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import os
 import random
 import re
@@ -186,7 +185,6 @@ class Night:
 
     async def left(self) -> None:
         """What a console leaves behind: nothing."""
-        gc.unfreeze()  # a console keeps what it made at its start for good, and here it is over
         await asyncio.sleep(1.0)
         if others := [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]:
             self.tell(f"{len(others)} tasks were left behind: {others[0]!r}")
