@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from specconsole.load import clue, detail, sign
 from specconsole.load import feed as load
 from specconsole.load.bar import parse
+from specconsole.load.estimate import estimate
 from specconsole.load.phase import Expectation, Phase
 from specconsole.load.timeline import Stage
 from specconsole.logs.record import Kind, Level, LogRecord
@@ -156,3 +158,72 @@ def test_a_server_that_answers_writes_nothing_of_its_start() -> None:
     assert load.feed(serving, late) is serving
     still = late._replace(at=480.0)  # the past of a start that was joined late
     assert load.feed(serving, still) is not serving
+
+
+PREFETCH = "Prefetching checkpoint files: {}0% ({}/64)"
+
+
+def said(text: str, at: float, pid: int = 7) -> LogRecord:
+    return LogRecord(seq=1, at=at, unit=UNIT, invocation="inv", text=text, level=Level.INFO, pid=pid)
+
+
+def test_files_brought_into_the_page_cache_are_the_count_until_a_bar_comes() -> None:
+    start = load.begin(UNIT, "inv", 0.0, Expectation(workers=2))
+    start = load.feed(start, said(PREFETCH.format(1, 7), 10.0))
+    start = load.feed(start, said(PREFETCH.format(2, 5), 11.0, pid=8))
+    start = load.feed(start, said(PREFETCH.format(2, 13), 20.0))
+    assert start.phase is Phase.WEIGHTS
+    assert start.weights
+    assert (start.weights.done, start.weights.total, start.weights.unit) == (13, 64, "files prefetched")
+    assert start.weights.steps == ((10.0, 7), (20.0, 13)), "another worker counts a share of its own"
+    assert estimate(start, (), 25.0).phase is None, "it goes on beside the loading, and does not tell its end"
+    full = load.feed(start, said(PREFETCH.format(10, 64), 30.0))
+    for before in (start, full):
+        after = load.feed(before, bar(shards(1, 64), 31.0))
+        assert after.phase is Phase.WEIGHTS, "no drafter's bar, though the count before was full"
+        assert after.weights
+        assert (after.weights.done, after.weights.unit, after.weights.steps) == (1, "shards", ((31.0, 1),))
+        assert load.feed(after, said(PREFETCH.format(9, 60), 32.0)).weights == after.weights
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Received request chatcmpl-1: prompt: '{}', params: SamplingParams(n=1), prompt_token_ids: None.",
+        "Request chatcmpl-1 details: prompt: '{}', prompt_token_ids: [1], prompt_embeds shape: None.",
+        "Request cmpl-1 JSON body: {{\"prompt\":\"{}\"}}",
+        "Request cmpl-1 failed (bad request): {}.",
+        "Generated response cmpl-1 (streaming complete): output: '{}', finish_reason: stop",
+        "Received messages request {}",
+        "Convert to OpenAI request {}",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        "[Errno 30] Read-only file system: what does it mean?",
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.96 GiB",
+        "Waiting for the leader node",
+        "No available shared memory broadcast block found in 60 seconds",
+        " is experimental on VLLM_USE_V1=1. Falling back to V0 Engine",
+    ],
+)
+def test_what_users_and_the_model_say_is_no_evidence(text: str, words: str) -> None:
+    record = said(text.format(words), 9.0)
+    start = load.begin(UNIT, "inv", 0.0)
+    for seen in (start, load.failed(start, 8.0, "it exited with an error")):
+        assert load.feed(seen, record) is seen
+    assert clue.read(clue.Clues(), record) == clue.Clues()
+    assert sign.read(sign.Signs(), record) == sign.Signs()
+    assert detail.read(detail.Details(), record) == detail.Details()
+    assert (
+        clue.read(clue.Clues(), said(words, 9.0)) != clue.Clues()
+        or sign.read(sign.Signs(), said(words, 9.0)).waiting_for
+        or (sign.read(sign.Signs(), said(words, 9.0)).notices or load.feed(start, said(words, 9.0)).notices)
+    ), "the same words of the server itself are evidence"
+
+
+def test_requests_that_an_engine_s_failure_ends_are_evidence() -> None:
+    assert clue.read(
+        clue.Clues(), said("Request cmpl-1 failed due to CUDA error: unspecified launch failure.", 9.0)
+    ).found

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from specconsole.errors import NotPermitted, NotRunning, SpecConsoleError, UsageError
+from specconsole.errors import CommandFailed, DeadlineExceeded, NotPermitted, NotRunning, SpecConsoleError, UsageError
 from specconsole.host.base import Program
 from specconsole.profile import Profile, UnitProfile
 from specconsole.service import derive, derive_write, derived, unitfile
@@ -16,6 +17,7 @@ from specconsole.service.derive import Derivation, Variant
 from tests.fakes import FACTS, FakeProcess
 from tests.service.machine import Machine
 
+PYTHON = "/usr/bin/python3"
 BASE, NEW = "vllm-kimi.service", "vllm-kimi-k3.service"
 PATH = f"/etc/systemd/system/{NEW}"
 K3 = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 4}
@@ -146,16 +148,32 @@ async def test_a_host_that_cannot_write_is_told_in_the_plan(said: list[dict[str,
 
 
 @pytest.mark.parametrize(
-    ("typed", "python", "why"),
+    ("typed", "python", "error", "why"),
     [
-        ("root@gpu-1", "/usr/bin/python3", "it did not answer in time; try again"),
-        ("root@gpu-1", None, "it has no Python of 3.8 or newer; install one there"),
-        ("demo:oom@60", "/usr/bin/python3", "a demo is no real host; give one"),
-        ("demo", None, "a demo is no real host; give one"),
+        (
+            "root@gpu-1",
+            PYTHON,
+            None,
+            "our program ended there without an answer; specconsole doctor looks at its Python",
+        ),
+        ("root@gpu-1", PYTHON, DeadlineExceeded("It took too long."), "it did not answer in time; try again"),
+        ("root@gpu-1", PYTHON, asyncio.TimeoutError(), "it did not answer in time; try again"),
+        ("root@gpu-1", PYTHON, CommandFailed("gpu-1 says more than 64 MiB."), "gpu-1 says more than 64 MiB"),
+        ("root@gpu-1", None, None, "it has no Python of 3.8 or newer; install one there"),
+        ("demo:oom@60", PYTHON, None, "a demo is no real host; give one"),
+        ("demo", None, None, "a demo is no real host; give one"),
     ],
 )
-async def test_a_host_that_runs_no_program_is_told_one_cause(typed: str, python: str | None, why: str) -> None:
+async def test_a_host_that_runs_no_program_is_told_one_cause(
+    typed: str, python: str | None, error: Exception | None, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(*_: object) -> list[dict[str, Any]]:
+        assert error is not None
+        raise error
+
     machine = Machine()
+    if error is not None:
+        monkeypatch.setattr(derive, "told", fails)
     machine.host.typed, machine.host.facts = typed, replace(FACTS, python=python)
     machine.host.script("derive", [])
     plan = await derive.plan(machine.host, BASE, Variant("k3", K3))

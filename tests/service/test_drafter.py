@@ -118,7 +118,7 @@ async def test_a_container_is_looked_at_where_its_folders_are_mounted() -> None:
 async def test_a_host_that_runs_no_program_says_so() -> None:
     offers = await drafter.offers(FakeHost(), known())
     assert (offers.target, offers.offers) == (None, ())
-    assert offers.cut == "this host runs no search: it did not answer in time; try again"
+    assert offers.cut.startswith("this host runs no search: no such program"), "the error, not a guess"
 
 
 def test_caches_by_the_unit_s_environment() -> None:

@@ -9,6 +9,7 @@ from specconsole.load import bar, clue, detail, feed, sign
 from specconsole.load.clue import Clue, Clues
 from specconsole.load.detail import Details
 from specconsole.load.phase import Expectation, Phase
+from specconsole.load.request import of_request
 from specconsole.load.sign import Signs
 from specconsole.load.timeline import LoadTimeline
 from specconsole.logs.record import Kind, Level, LogRecord
@@ -79,7 +80,7 @@ def heard(now: Attempt, record: LogRecord) -> Attempt:
     if clues.found != now.clues.found and any(_hard(found, signs) for found in clues.found[-3:]):
         hurt = record.seq
     notices, engines = now.notices, now.notice_engines
-    if sign.NOTICE.search(record.text[:400]):
+    if sign.NOTICE.search(record.text[:400]) and not of_request(record):
         notices += 1
         if (who := record.process or "") not in engines and len(engines) < 1024:
             engines = (*engines, who)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from contextlib import aclosing
 from typing import Any
 
-from specconsole.errors import CommandFailed, LinkLost
+from specconsole.errors import CommandFailed, DeadlineExceeded, LinkLost
 from specconsole.host.base import Host, Program
 from specconsole.host.said import readable
 from specconsole.host.target import demo
 from specconsole.remote import outside
 from specconsole.stream import whole_lines
+from specconsole.text import one_line
 
 MOST_LINES = 100_000
 MOST_BYTES = 64 << 20
@@ -60,10 +62,17 @@ async def told(
     return found if end.status == 0 else []
 
 
-def why_silent(host: Host) -> str:
-    """Why a host did not answer a short program, and what to do: the first cause that there is."""
+def why_silent(host: Host, error: Exception | None = None) -> str:
+    """Why a host did not answer a short program, and what to do: the first cause that there is.
+
+    `error`: what asking it raised; None: the program ended there and said nothing.
+    """
     if demo(host.typed) is not None:
         return "a demo is no real host; give one"
     if host.facts is not None and host.facts.python is None:
         return "it has no Python of 3.8 or newer; install one there"
-    return "it did not answer in time; try again"
+    if isinstance(error, (DeadlineExceeded, asyncio.TimeoutError)):
+        return "it did not answer in time; try again"
+    if error is not None:
+        return one_line(str(error), 200).rstrip(".")
+    return "our program ended there without an answer; specconsole doctor looks at its Python"

@@ -15,6 +15,7 @@ from specconsole.load.diagnosis import Number
 from specconsole.load.failure import Failure, Rank, compiled, number_of
 from specconsole.load.failures import CONSEQUENCES, FAILURES, HARMLESS, SUPPORT
 from specconsole.load.failures_host import SYSTEM
+from specconsole.load.request import of_request
 from specconsole.logs.record import Kind, Level, LogRecord
 from specconsole.text import one_line
 
@@ -90,7 +91,7 @@ class Clues:
 
 def read(clues: Clues, record: LogRecord) -> Clues:
     """Take in one record of the start."""
-    if record.kind not in (Kind.LINE, Kind.SYSTEMD):
+    if record.kind not in (Kind.LINE, Kind.SYSTEMD) or of_request(record):
         return clues
     text = record.text
     if record.level < Level.WARNING and SERVING.fullmatch(text):

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from specconsole.load import wording_detail as say
+from specconsole.load.request import of_request
 from specconsole.logs.record import Kind, LogRecord
 
 _LINE = 16_384
@@ -80,7 +81,7 @@ class Details:
 
 def read(details: Details, record: LogRecord) -> Details:
     """Take in one record."""
-    if record.kind in (Kind.ACCESS, Kind.GAP):
+    if record.kind is Kind.GAP or of_request(record):
         return details
     text = record.text[:_LINE]
     details = _process(details, record)

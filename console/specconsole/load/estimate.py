@@ -16,7 +16,7 @@ from specconsole.load.phase import Phase
 from specconsole.load.pool import OTHERWISE, QUICKER, Pool, comparable, guess, nearest, pools, predicted
 from specconsole.load.rate import Rate, measured
 from specconsole.load.spread import NOTHING, Spread, around, mixed
-from specconsole.load.timeline import LoadTimeline, Progress, Span, Stage
+from specconsole.load.timeline import PREFETCHED, LoadTimeline, Progress, Span, Stage
 
 LOW, HIGH = 0.1, 0.9
 """The ends of the interval: four of five loads should be ready within it."""
@@ -181,7 +181,7 @@ def _counted(rate: Rate, span: Span, times: Sequence[float]) -> Spread:
 def _own(load: LoadTimeline, span: Span, now: float) -> Rate | None:
     """By bytes where shards are few and the bytes agree with them; else by what the bar counts."""
     progress = span.progress
-    if progress is None:
+    if progress is None or progress.unit == PREFETCHED:
         return None
     if span.phase is Phase.WEIGHTS and progress.total < _FEW_SHARDS and (rate := _by_bytes(load, progress, now)):
         return rate

@@ -16,7 +16,8 @@ from specconsole.load.changed import changed
 from specconsole.load.facts import Notice
 from specconsole.load.learn import learn, merge
 from specconsole.load.phase import WITHOUT_DRAFTER, Expectation, Phase
-from specconsole.load.timeline import LoadTimeline, Progress, Reading, Span, Stage
+from specconsole.load.request import of_request
+from specconsole.load.timeline import PREFETCHED, LoadTimeline, Progress, Reading, Span, Stage
 from specconsole.load.wording import LONGEST, By, Edge, Said
 from specconsole.load.wording_notice import PARAMETERS, REMARK_STARTS, REMARK_WORDS, REMARKS, SCHEDULING
 from specconsole.load.wording_phase import HEARTBEATS, MILESTONES
@@ -62,7 +63,7 @@ def feed(load: LoadTimeline, record: LogRecord) -> LoadTimeline:
         return load
     if record.message_id == STOP_BEGUN:
         return replace(load, stop_asked=True)
-    if _serves(load, record) or record.kind in (Kind.GAP, Kind.ACCESS):
+    if _serves(load, record) or record.kind is Kind.GAP or of_request(record):
         return load
     if record.kind is Kind.SYSTEMD:
         return load if load.spans or load.stage is Stage.FAILED else advance.seen(load, Phase.CONFIG, record.at)
@@ -180,6 +181,8 @@ def _milestone(load: LoadTimeline, said: Said, record: LogRecord) -> LoadTimelin
     phase = wording.phase
     if phase is None or load.stage is not Stage.LOADING:
         return load
+    if "prefetched" in said.values:
+        return _prefetched(advance.seen(load, phase, at), record)
     if phase is Phase.DRAFTER and wording.edge is not Edge.END and not _drafts(load):
         return load
     if wording.edge is not Edge.END:
@@ -266,6 +269,21 @@ def _remarked(load: LoadTimeline, record: LogRecord) -> LoadTimeline:
 # -- bars --
 
 
+def _prefetched(load: LoadTimeline, record: LogRecord) -> LoadTimeline:
+    """Files that a worker has brought into the page cache: the count of the phase until a loader's bar comes.
+
+    Each worker counts its own share; the one that spoke first is followed, as with bars.
+    """
+    span, pair = load.span, load.facts.prefetched
+    if span is None or span.phase is not Phase.WEIGHTS or pair is None:
+        return load
+    now, who = span.progress, str(record.pid) if record.pid is not None else record.process or ""
+    if now is not None and (now.unit != PREFETCHED or now.who != who or pair[0] <= now.done):
+        return load
+    steps = (*(now.steps if now else ()), (record.at, pair[0]))[-STEPS:]
+    return _counted(load, Progress(*pair, PREFETCHED, record.at, None, steps, "Prefetching checkpoint files", who))
+
+
 def _bar(load: LoadTimeline, record: LogRecord) -> LoadTimeline:
     found = bar.parse(record.text, load.facts.version or load.expected.version)
     if found is None or load.stage is not Stage.LOADING:
@@ -288,9 +306,10 @@ def _weighed(load: LoadTimeline, found: Bar, at: float, since: float | None, who
     """A bar of a loader: the target's, or the drafter's, which begins anew after the first was full."""
     target = load.of(Phase.WEIGHTS)
     drafter = load.phase is Phase.DRAFTER
-    if target is not None and target.progress is not None and target.progress.complete and not drafter:
-        same = (target.progress.label, target.progress.total) == (found.label, found.total)
-        foreign = bool(who and target.progress.who and who != target.progress.who)
+    counted = target.progress if target is not None and not _is_prefetch(target) else None
+    if counted is not None and counted.complete and not drafter:
+        same = (counted.label, counted.total) == (found.label, found.total)
+        foreign = bool(who and counted.who and who != counted.who)
         if foreign or (same and found.done > 0) or not _drafts(load):
             return load
         drafter = True
@@ -299,13 +318,17 @@ def _weighed(load: LoadTimeline, found: Bar, at: float, since: float | None, who
     span = after.span
     if span is None or span.phase is not phase:
         return load
-    now = span.progress
+    now = None if _is_prefetch(span) else span.progress
     # What is behind the present bar comes from another data-parallel engine, or late: progress never falls back.
     if now is not None and ((now.label, now.total) != (found.label, found.total) or found.done <= now.done):
         return after
     steps = (*(now.steps if now else ()), (at, found.done))[-STEPS:]
     begun = now.since if now else at if not found.done else since
     return _counted(after, Progress(found.done, found.total, found.unit, at, begun, steps, found.label, who))
+
+
+def _is_prefetch(span: Span) -> bool:
+    return span.progress is not None and span.progress.unit == PREFETCHED
 
 
 def _added(

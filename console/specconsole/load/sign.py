@@ -12,6 +12,7 @@ from typing import Any
 
 from specconsole.load.anchor import Anchored, anchored, holds, words_of
 from specconsole.load.changed import changed
+from specconsole.load.request import of_request
 from specconsole.logs.record import Kind, LogRecord
 from specconsole.text import one_line
 
@@ -124,7 +125,7 @@ class Signs:
 
 def read(signs: Signs, record: LogRecord) -> Signs:
     """Take in one record of the start."""
-    if record.kind in (Kind.ACCESS, Kind.GAP):
+    if record.kind is Kind.GAP or of_request(record):
         return signs
     text = record.text[:4096]
     changes: dict[str, Any] = {"heard_at": record.at}

@@ -12,6 +12,9 @@ from enum import Enum
 from specconsole.load.facts import LoadFacts, Notice
 from specconsole.load.phase import Expectation, Phase
 
+PREFETCHED = "files prefetched"
+"""A count of these tells how reading gets on, and not when its phase ends: loading goes on beside it."""
+
 
 class Stage(Enum):
     """How far a start has come."""
@@ -44,7 +47,7 @@ class Progress:
     done: int
     total: int
     unit: str
-    """shards, tensors, bytes, files, graphs, kernels."""
+    """shards, tensors, bytes, files, graphs, kernels, files prefetched."""
     at: float
     """When it last moved."""
     since: float | None = None

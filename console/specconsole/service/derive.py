@@ -320,12 +320,13 @@ def _blockers(host: Host, look: _Look, unit: Unit) -> tuple[str, ...]:
 async def _unready(host: Host, manager: Manager, name: str, path: str) -> tuple[str, ...]:
     """Why the host could not write it now; nothing is changed by asking."""
     order = {"do": "look", "path": path, "name": name, **await owner(host, manager)}
+    answers, failed = [], None
     try:
         answers = await within(LOOK_S, told(host, Program("derive", order)))
-    except (CommandFailed, DeadlineExceeded, asyncio.TimeoutError):
-        answers = []
+    except (CommandFailed, DeadlineExceeded, asyncio.TimeoutError) as error:
+        failed = error
     if not answers:
-        return (f"this host writes no units: {why_silent(host)}",)
+        return (f"this host writes no units: {why_silent(host, failed)}",)
     refusal = answers[-1].get("refused")
     return (one_line(str(refusal)),) if refusal else ()
 

@@ -105,12 +105,12 @@ async def look(
         order |= {"site": prefix, "packages": list(PACKAGES)}
     if not order["look"] and not search:
         return Looked()
-    silent = f"this host runs no search: {why_silent(host)}"
+    runs_none = "this host runs no search"
     try:
         lines = await within(LOOK_S, answers(host, Program("drafters", order)))
-    except (CommandFailed, DeadlineExceeded, asyncio.TimeoutError):
-        return Looked(cut=silent)
-    return _looked(lines, places, silent)
+    except (CommandFailed, DeadlineExceeded, asyncio.TimeoutError) as error:
+        return Looked(cut=f"{runs_none}: {why_silent(host, error)}")
+    return _looked(lines, places, f"{runs_none}: {why_silent(host)}")
 
 
 def _looked(lines: Iterable[Mapping[str, Any]], places: Mapping[str, str], cut: str) -> Looked:
