@@ -74,12 +74,12 @@ def test_markdown_is_a_table_and_outside_text_is_not_its_markup() -> None:
 def test_csv_holds_unrounded_numbers_and_leaves_unknown_empty() -> None:
     rows = list(csv.DictReader(io.StringIO(table.to_csv(made.run(ROWS, drafts=[4, 2, 2])))))
     assert [row["prompt"] for row in rows] == ["a", "b", "overall"]
-    assert float(rows[0]["tpot_ms"]) == 2.5
+    assert float(rows[0]["tpot_s"]) == 0.0025
     assert float(rows[2]["acceptance_length"]) == 3
-    assert rows[2]["per_position"] == "1.0000 0.5000 0.5000"
+    assert rows[2]["per_position_rates"] == "1.0000 0.5000 0.5000"
     assert rows[0]["unit"] == "vllm-spec.service"
     plain = list(csv.DictReader(io.StringIO(table.to_csv(made.run(ROWS)))))
-    assert plain[0]["acceptance_length"] == plain[0]["per_position"] == plain[0]["method"] == ""
+    assert plain[0]["acceptance_length"] == plain[0]["per_position_rates"] == plain[0]["method"] == ""
 
 
 def test_the_summary_for_json() -> None:
@@ -87,7 +87,7 @@ def test_the_summary_for_json() -> None:
     rows = told["rows"]
     assert isinstance(rows, list)
     overall = rows[-1]
-    assert (overall["prompt"], round(overall["tpot_ms"], 3), round(overall["tau"], 3)) == ("overall", 2.459, 4.757)
+    assert (overall["prompt"], round(overall["tpot_s"], 6), round(overall["tau"], 3)) == ("overall", 0.002459, 4.757)
     remarks = told["remarks"]
     assert isinstance(remarks, list)
     assert {"level", "code", "text"} == set(remarks[0])

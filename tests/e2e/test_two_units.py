@@ -121,7 +121,7 @@ def test_acceptance_is_what_the_counters_say(base: Measured, ngram: Measured) ->
     assert told["acceptance_length"] == pytest.approx(1 + accepted / drafts)
     assert told["acceptance_rate"] == pytest.approx(accepted / drafted)
     assert told["coverage"] == pytest.approx(drafts / total(ngram, "vllm:inter_token_latency_seconds_count"))
-    positions = [float(value) for value in told["per_position"].split()]
+    positions = told["per_position_rates"]
     assert positions == pytest.approx([value / drafts for value in places.values()], abs=1e-4)
     nothing = overall(base)
     assert nothing["acceptance_length"] is None, "a baseline has no acceptance, which is not 0"

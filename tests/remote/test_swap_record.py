@@ -146,3 +146,20 @@ def test_the_latest_floor_of_each_gpu_counts(tmp_path: Path) -> None:
     record.write("floor", gpus={"GPU-a": 50})
     assert swap_record.floors(str(path)) == {"GPU-a": 50, "GPU-b": 7}
     assert swap_record.floors(str(tmp_path / "none")) == {}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state"), [("committed", "done"), ("rolled_back", "failed"), ("handed_over", "failed")]
+)
+def test_no_step_of_a_swap_that_is_over_goes_on(outcome: str, state: str) -> None:
+    told: list[dict[str, Any]] = [
+        {"event": "begin", "plan": {}},
+        {"event": "step", "step": "prove", "state": "done"},
+        {"event": "step", "step": "commit", "state": "begin"},
+        {"event": "end", "outcome": outcome},
+    ]
+    story = Story()
+    for number, one in enumerate(told):
+        story = fold(story, {"id": "s", "n": number, "at": 10.0 + number, **one})
+    assert story.step is not None
+    assert (story.step.state, story.step.ended) == (state, 13.0)

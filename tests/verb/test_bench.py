@@ -102,7 +102,7 @@ def test_json_holds_the_whole_run_and_its_figures(host: FakeHost, capsys: pytest
 
 def test_csv_and_markdown(host: FakeHost, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("--csv") == 0
-    assert capsys.readouterr().out.splitlines()[1].startswith("code,1,20.0,")
+    assert capsys.readouterr().out.splitlines()[1].startswith("code,1,0.02,")
     assert call("--md") == 0
     assert "| code | 1 |" in capsys.readouterr().out
 
@@ -130,7 +130,7 @@ def test_what_was_measured_is_shown_though_its_file_finds_no_room(
 ) -> None:
     assert call("--csv", "--vllm-json", "/dev/full") == 2
     out, err = capsys.readouterr()
-    assert out.splitlines()[1].startswith("code,1,20.0,")
+    assert out.splitlines()[1].startswith("code,1,0.02,")
     assert "/dev/full cannot be written. No space left on device." in err
 
 

@@ -79,7 +79,7 @@ def test_what_is_kept_is_what_the_file_tells(state: Path, capsys: pytest.Capture
     assert cli.main(["compare", path, "1", "--json"]) == 5
     (found,) = json.loads(capsys.readouterr().out.partition("\n")[2])["comparisons"]
     assert found["tpot_ratio"] == 1.0
-    same = ("tau", "tpot_ms", "ttft_p50_ms", "acceptance_length", "acceptance_rate", "coverage")
+    same = ("tau", "tpot_s", "ttft_p50_s", "acceptance_length", "acceptance_rate", "coverage")
     assert {name: found["a"].get(name) for name in same} == {name: found["b"].get(name) for name in same}
 
 

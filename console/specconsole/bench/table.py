@@ -72,22 +72,25 @@ def _row(run: BenchRun, prompt: str | None) -> Row:
     return Row(prompt or OVERALL, run.timing(prompt), figures, server, run.energy(prompt))
 
 
+Value = float | int | str | Sequence[float | None] | None
+
+
 @dataclass(frozen=True)
 class Column:
-    """One column: its head, its cell for people, its number for files."""
+    """One column: its head, its cell for people (times in ms), its value for files (times in s, shares as fractions)."""
 
     head: str
     key: str
     cell: Callable[[Row], str]
-    value: Callable[[Row], float | int | str | None]
+    value: Callable[[Row], Value]
 
 
 def _ms(key: str, head: str, pick: Callable[[Row], float | None], digits: int = 2) -> Column:
-    def value(row: Row) -> float | None:
+    def cell(row: Row) -> str:
         seconds = pick(row)
-        return None if seconds is None else seconds * 1000
+        return number(None if seconds is None else seconds * 1000, digits)
 
-    return Column(head, key, lambda row: number(value(row), digits), value)
+    return Column(head, key, cell, pick)
 
 
 def _plain(key: str, head: str, pick: Callable[[Row], float | None], digits: int = 2) -> Column:
@@ -113,11 +116,11 @@ def _positions(row: Row) -> str:
 TIMES = (
     Column("prompt", "prompt", lambda row: one_line(row.name, 40), lambda row: row.name),
     Column("n", "requests", lambda row: str(row.timing.requests), lambda row: row.timing.requests),
-    _ms("ttft_p50_ms", "TTFT ms", lambda row: row.timing.ttft_s, 1),
-    _ms("tpot_ms", "TPOT ms", lambda row: row.timing.tpot_s, 3),
-    _ms("server_tpot_ms", "server ms", lambda row: row.server_tpot_s, 3),
-    _ms("step_p50_ms", "step p50", lambda row: row.timing.step_p50_s),
-    _ms("step_p99_ms", "step p99", lambda row: row.timing.step_p99_s),
+    _ms("ttft_p50_s", "TTFT ms", lambda row: row.timing.ttft_s, 1),
+    _ms("tpot_s", "TPOT ms", lambda row: row.timing.tpot_s, 3),
+    _ms("server_tpot_s", "server ms", lambda row: row.server_tpot_s, 3),
+    _ms("step_p50_s", "step p50", lambda row: row.timing.step_p50_s),
+    _ms("step_p99_s", "step p99", lambda row: row.timing.step_p99_s),
     _plain("tokens_per_second", "tok/s", lambda row: row.timing.stream_tok_s, 1),
     Column("τ", "tau", _tau, lambda row: row.tau),
 )
@@ -128,16 +131,16 @@ GAINS = (
     _share("coverage", "coverage", lambda row: row.acceptance.coverage),
     _share("acceptance_rate", "accepted", lambda row: row.acceptance.rate),
     _share("accepted_share", "share", lambda row: row.acceptance.share),
-    Column("by position (given the one before)", "per_position", _positions, lambda row: _joined(row.acceptance.per_position)),
+    Column("by position (given the one before)", "per_position_rates", _positions, lambda row: row.acceptance.per_position),
 )  # fmt: skip
 MORE = (
     *JOULES,
     Column("tok/J", "tokens_per_joule", lambda row: joules(_inverse(row)), lambda row: _inverse(row)),
     Column("W", "watts", lambda row: number(_watts(row)), lambda row: _watts(row)),
-    _ms("step_mean_ms", "step mean", lambda row: row.timing.step_s),
-    _ms("ttft_p99_ms", "TTFT p99", lambda row: row.timing.ttft_p99_s),
+    _ms("step_mean_s", "step mean", lambda row: row.timing.step_s),
+    _ms("ttft_p99_s", "TTFT p99", lambda row: row.timing.ttft_p99_s),
     Column("tokens", "tokens", lambda row: number(row.timing.tokens), lambda row: row.timing.tokens),
-    Column("given", "conditional", lambda row: _joined(row.acceptance.conditional), lambda row: _joined(row.acceptance.conditional)),
+    Column("given", "conditional_rates", lambda row: _joined(row.acceptance.conditional), lambda row: row.acceptance.conditional),
 )  # fmt: skip
 
 
@@ -335,7 +338,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def to_csv(run: BenchRun) -> str:
     """The run as CSV: one line a prompt and one overall, numbers unrounded, unknown ones empty.
 
-    A text that a spreadsheet would take for a formula stands behind an apostrophe.
+    Several numbers of one cell stand with a blank between them. A text that a spreadsheet would take for a formula stands behind an apostrophe.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -356,4 +359,6 @@ def to_csv(run: BenchRun) -> str:
 def _cell(value: object) -> object:
     if isinstance(value, str) and value[:1] in _FORMULA and value:
         return f"'{value}"
+    if isinstance(value, (list, tuple)):
+        return _joined(value)
     return "" if value is None else value

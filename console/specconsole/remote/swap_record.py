@@ -187,6 +187,7 @@ def fold(story: Story, event: Event) -> Story:
     elif kind == "end":
         changes.update(outcome=str(event.get("outcome")), why=str(event.get("why", "")), ask=None)
         changes["advice"] = tuple(str(line) for line in event.get("advice") or ())
+        changes["steps"] = _closed(story.steps, "done" if changes["outcome"] == "committed" else "failed", at)
     return replace(story, **changes)
 
 
@@ -197,6 +198,13 @@ def _stepped(steps: Tuple[Step, ...], event: Event, at: float) -> Tuple[Step, ..
     if state in ("begin", "skipped") or last is None or (last.name, last.back) != (name, back):
         return (*steps, Step(name, back, state, at, None if state == "begin" else at, why))
     return (*steps[:-1], replace(last, state=state, ended=at, why=why))
+
+
+def _closed(steps: Tuple[Step, ...], state: str, at: float) -> Tuple[Step, ...]:
+    """The steps of a swap that is over: the last one, which the end itself or a death cut short, goes on no more."""
+    if not steps or steps[-1].state != "begin":
+        return steps
+    return (*steps[:-1], replace(steps[-1], state=state, ended=at))
 
 
 def stories(found: Iterable[Event]) -> List[Story]:
