@@ -99,3 +99,11 @@ async def test_its_time_stands_still_until_it_is_to_go_on() -> None:
     await host.close()
     played.host(FakeClock())
     assert played.standing == "plays", "a jump opens it anew"
+
+
+def test_how_fast_it_passes_is_explained_where_nobody_asked_for_it() -> None:
+    for speed, said in (
+        (None, "1.14 times as fast, so that the log takes 90 s; , and . change it, ; pauses"),
+        (2.0, ""),
+    ):
+        assert Player.of(parts(), speed, None, lambda _: []).said == said

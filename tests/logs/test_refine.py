@@ -248,11 +248,17 @@ def test_our_polls_are_counted() -> None:
     assert sum(1 + record.folded for record in records) == 150
 
 
-def test_polls_that_stopped_are_counted_when_their_minute_is_over() -> None:
+def test_polls_that_stopped_are_counted_before_what_came_later() -> None:
     refinery = Refinery()
     entries = [access(at=0.0), access(at=1.0), access(at=2.0), line(f"{HEAD}x", at=30.0), line(f"{HEAD}y", at=61.0)]
     records = refinery.feed(entries) + refinery.flush()
-    assert [(record.at, record.folded) for record in records] == [(0.0, 0), (30.0, 0), (2.0, 1), (61.0, 0)]
+    assert [(record.at, record.folded) for record in records] == [(0.0, 0), (2.0, 1), (30.0, 0), (61.0, 0)]
+
+
+def test_a_poll_that_is_late_is_still_of_its_run() -> None:
+    every_20_s = [access(at=20.0 * number) for number in range(3)]
+    records = Refinery().feed([*every_20_s, line(f"{HEAD}x", at=58.0), access(at=59.0), access(at=61.0)])
+    assert [(record.at, record.folded) for record in records] == [(0.0, 0), (58.0, 0), (61.0, 3)]
 
 
 def test_another_status_is_seen_at_once() -> None:

@@ -24,6 +24,8 @@ UP = Link(LinkKind.UP, 50.0)
         (Feed(99.9, 1.0), Link(LinkKind.STALE, 99.0), "◌ stale <1 s"),
         (Feed(99.9, 1.0), None, "◌ stale <1 s"),
         (Feed(20.0), UP, "live"),
+        (Feed(20.0, played=True), UP, "replay"),
+        (Feed(97.5, 1.0, played=True), UP, "2 s"),
         (Feed(88.0), Link(LinkKind.LOST, 88.0), "◌ stale 12 s"),
         (Feed(88.0), Link(LinkKind.CONNECTING, 98.0), "◌ stale 12 s"),
         (Feed(20.0, None, "journalctl is missing"), UP, "✖ journalctl is missing"),

@@ -204,6 +204,23 @@ async def test_a_unit_that_loads_beside_a_serving_one_is_looked_at_when_selected
         assert "baseline  ◐ loading 0:50" in title(scene, "load")
 
 
+async def test_one_load_has_one_age_wherever_it_stands(make_scene: Callable[..., Scene]) -> None:
+    scene = make_scene()
+    async with scene.app.run_test(size=(120, 44)) as pilot:
+        for mono, since in ((5000.0, 50.0), (5009.0, 59.0)):  # the second reading was a second on its way
+            one = unit(BASE, "active", label="baseline", mono=mono, started_mono=4950.0, since_s=since)
+            scene.feeds.put("units", (one,))
+            await scene.settle(pilot)
+            scene.feeds.put("engine", engine(Health.REFUSED))
+            await scene.settle(pilot)
+            scene.clock.time += 10.0
+            scene.app.tick()
+            await scene.settle(pilot)
+        assert "baseline  ◐ loading 1:10" in title(scene, "load")
+        (row,) = [line for line in text(scene).splitlines() if "◐ baseline" in line]
+        assert " 1:10 " in row
+
+
 async def connected(scene: Scene, pilot: Any) -> None:
     """A console that comes to a unit which runs for long, and has not heard its server yet."""
     scene.feeds.put("units", started(3000.0))

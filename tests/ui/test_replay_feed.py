@@ -105,6 +105,12 @@ async def test_the_doctor_s_checks_have_their_time(replay: Scene) -> None:
         assert "looked" not in shown(replay)
 
 
+async def test_nothing_of_a_replay_is_called_live(replay: Scene) -> None:
+    async with replay.app.run_test(size=(120, 40)) as pilot:
+        await appears(replay, pilot, "─ replay")
+        assert "─ live" not in shown(replay)
+
+
 @pytest.mark.parametrize("key", ["b", "B", "tab X"])
 async def test_a_key_that_changes_something_says_that_a_replay_does_not(key: str, replay: Scene) -> None:
     async with replay.app.run_test(size=(120, 40), notifications=True) as pilot:

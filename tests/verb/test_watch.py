@@ -183,3 +183,32 @@ def test_nothing_is_told_twice(capsys: pytest.CaptureFixture[str]) -> None:
     assert story.last
     assert not story.tell(Standing(replace(story.last, heard_at=999.0)))
     assert capsys.readouterr().out == ""
+
+
+def test_a_demo_that_passes_fast_tells_its_log_before_what_is_thought_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock()
+    clock.speed = 600.0
+    story = Story(cast(Host, Machine()), False, clock=clock)
+    begun = load.begin(UNIT, "one", 1000.0, at=1000.0)
+    works = Verdict(Judgement.WORKING, "the GPUs compute", signature="computing", at=4588.0)
+    story.tell(Standing(begun, works))
+    clock.at += 100.0  # a sixth of a second of the viewer's
+    story.tell(Standing(advance.seen(begun, Phase.INIT, 1040.0), works))
+    later = advance.ended(advance.seen(begun, Phase.PROFILE, 4300.0), Phase.PROFILE, 4400.0)
+    story.tell(Standing(replace(later, loaded_at=4350.0), replace(works, at=4650.0)))
+    clock.at += 400.0
+    story.tell(Standing(replace(later, loaded_at=4350.0), replace(works, at=4700.0)))
+    said = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[-1].split(";")[0] for line in said[:-1]] == [
+        f"{UNIT} started", "phase config", "phase init", "the model is loaded", "phase kv cache",
+    ]  # fmt: skip
+    assert said[-1].endswith("WORKING  the GPUs compute")
+    assert [line.split()[0] for line in said] == ["0:00", "0:00", "0:40", "55:50", "56:40", "1:01:40"], "time goes on"
+    story.tell(Standing(begun, replace(works, judgement=Judgement.WORKING_SLOW)))
+    clock.at += 400.0
+    story.tell(
+        Standing(
+            load.failed(begun, 4701.0, "it exited with an error"), replace(works, judgement=Judgement.WORKING_SLOW)
+        )
+    )
+    assert "SLOW" not in capsys.readouterr().out, "what was thought of a start that has failed meanwhile is no news"

@@ -12,6 +12,8 @@ POLLED = ("/health", "/v1/models", "/metrics")
 """What the console asks for, by GET, every second or so, from the host itself."""
 _LOOPBACK = ("127.0.0.1", "::1", "localhost", "")
 """Clients that are the host itself; a unix socket has none. Another poller on the host looks the same and is folded too."""
+STOPPED_S = 5.0
+"""For less than this a poll may be late."""
 WINDOW_S = 60.0
 """A run of polls is summed up this often, by the host's clock."""
 
@@ -30,8 +32,15 @@ class _Run:
         """Whether something so late is beyond it."""
         return at - self.begun >= WINDOW_S or at < self.begun
 
+    def has_stopped(self, at: float) -> bool:
+        """Whether polls have stayed away by then, for three times as long as from one to the next: what is held comes first."""
+        if self.newest is None:
+            return False
+        last = self.newest.entry.at
+        return at - last > max(3 * (last - self.begun) / self.count, STOPPED_S)
+
     def shown(self) -> tuple[Message, int] | None:
-        """The newest, for all that were not shown."""
+        """The newest, for all that were not shown before it."""
         return (self.newest, self.count - 1) if self.newest else None
 
 
@@ -65,9 +74,13 @@ class Fold:
         return sorted(held, key=lambda pair: pair[0].entry.at)
 
     def _over(self, at: float, but: tuple[str, str, str] | None) -> list[tuple[Message, int]]:
-        """What was held of runs that did not go on; the run of the next poll shows its count with that poll."""
-        ended = [key for key, run in self._held.items() if key != but and run.is_over(at)]
-        return [shown for key in ended if (shown := self._held.pop(key).shown())]
+        """What was held of runs that did not go on, oldest first; the run of the next poll shows its count with that poll.
+
+        It stands before what is shown now: told a minute later it would look out of order.
+        """
+        ended = [key for key, run in self._held.items() if key != but and (run.is_over(at) or run.has_stopped(at))]
+        held = [shown for key in ended if (shown := self._held.pop(key).shown())]
+        return sorted(held, key=lambda pair: pair[0].entry.at)
 
 
 def _poll(message: Message) -> tuple[str, str] | None:

@@ -57,7 +57,7 @@ class Printer:
         who = _who(record)
         self._process = max(self._process, min(len(who), _WIDEST))
         head += f" {who:{self._process}}"
-        more = f"  (and {record.folded} more like this)" if record.folded else ""
+        more = f"  (+{record.folded} like it)" if record.folded else ""
         first, *rest = (record.text + more).split("\n")
         return [f"{head} {first}", *(f"{'':{len(head) - 1}}{_MORE}{line}" for line in rest)]
 

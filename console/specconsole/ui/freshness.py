@@ -24,6 +24,8 @@ class Feed:
     """Why the source ended, in one sentence; "" while it runs."""
     pace: float = 1.0
     """How many seconds of the host passed in one of the viewer's when it came: above 1 in a demo only."""
+    played: bool = False
+    """It comes out of a bundle: nothing of it is now."""
 
 
 def log_feed(unit: str) -> str:
@@ -43,6 +45,8 @@ class Freshness:
     """Nothing has come yet."""
     pace: float = 1.0
     """How many seconds of the host pass in one of the viewer's."""
+    played: bool = False
+    """It comes out of a bundle."""
 
 
 def held_until(feeds: dict[str, Feed], moment: float) -> dict[str, Feed]:
@@ -61,21 +65,24 @@ def judge(feed: Feed, link: Link | None, now: float) -> Freshness:
         # What is late is so by the viewer's clock: the way from a demo's host to the screen takes as long at any speed.
         least = 0.5 if feed.pace == 1.0 else feed.pace
         late = age > INTERVALS * max(feed.interval_s, least)
-        return Freshness(age, stale=late or not up or bool(feed.problem), problem=feed.problem, pace=feed.pace)
+        return Freshness(
+            age, stale=late or not up or bool(feed.problem), problem=feed.problem, pace=feed.pace, played=feed.played
+        )
     if up and not feed.problem:
-        return Freshness(None, stale=False)
+        return Freshness(None, stale=False, played=feed.played)
     return Freshness(age, stale=True, problem=feed.problem)
 
 
 def label(fresh: Freshness) -> Row:
-    """The words for a pane's title: live, <1 s, 2 s, stale 14 s, or why nothing comes."""
+    """The words for a pane's title: live (of what is played: replay), <1 s, 2 s, stale 14 s, or why nothing comes."""
     if fresh.problem:
         return (("✖ " + text.one_line(fresh.problem, 60), "bad"),)
     if fresh.waiting:
         return (("…", "muted"),)
     if fresh.stale:
         return ((f"◌ stale {whole(fresh.age_s)}", "stale"),)
-    return (("live" if fresh.age_s is None else whole(fresh.age_s / fresh.pace), "muted"),)
+    word = "replay" if fresh.played else "live"
+    return ((word if fresh.age_s is None else whole(fresh.age_s / fresh.pace), "muted"),)
 
 
 def whole(seconds: float | None) -> str:

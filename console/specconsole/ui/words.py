@@ -178,7 +178,11 @@ PANES: Mapping[str, tuple[Entry, ...]] = {
         ("a time in reverse", "the cursor: Enter shows that record, y copies it, m marks it", ""),
         ("⚑", "a record that you marked; ' and \" go from one to the next", ""),
         ("×8", "so many ranks said this, word for word, within 10 s; x shows each", "the unit"),
-        ("(+11 like it)", "so many more of the console's own polls, of which only one is shown", "the unit"),
+        (
+            "(+11 like it)",
+            "so many more of the console's own polls before it, since one was shown",
+            "the unit",
+        ),
         ('"oom" 3/1,204', "the search, the hit you are at, and how many lines hold it; /…/ is an expression", ""),
         ("invalid, too slow", "it is no expression, or one that would take for ever; nothing is marked", ""),
         ("only errors, TP3", "what the filters let through; Esc clears them. Gaps and systemd pass every level", ""),

@@ -38,7 +38,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="play what `specconsole bundle` collected, by the time of its log; ) ( } { > < jump in it; nothing can be changed",
     )
-    parser.add_argument("--speed", type=float, metavar="N", help="1 to 600 times as fast; the usual one is listed")
+    parser.add_argument(
+        "--speed",
+        type=float,
+        metavar="N",
+        help="1 to 600 times as fast; the usual one is listed, and a log is replayed in 90 s or as it was; its samples then pass as they did",
+    )
     parser.add_argument(
         "--at",
         metavar="TIME",

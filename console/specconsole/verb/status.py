@@ -69,7 +69,7 @@ async def _run(args: argparse.Namespace) -> int:
 
 def facts(host: Host, seen: Glance) -> dict[str, object]:
     """What was seen, as JSON."""
-    from specconsole.verb.watch import standing_facts
+    from specconsole.verb.standing import standing_facts
 
     return {
         "host": host.name,

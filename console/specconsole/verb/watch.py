@@ -21,7 +21,7 @@ from specconsole.load.announce import Ended, ended, stuck
 from specconsole.load.diagnosis import Diagnosis
 from specconsole.load.estimate import Estimate, estimate
 from specconsole.load.phase import Phase
-from specconsole.load.timeline import LoadTimeline, Progress, Span, Stage
+from specconsole.load.timeline import LoadTimeline, Span, Stage
 from specconsole.load.verdict import Verdict
 from specconsole.load.words import count_words, ready_words
 from specconsole.service.unit import Unit
@@ -30,6 +30,7 @@ from specconsole.verb import judgement, output
 from specconsole.verb.link import telling_of_the_link
 from specconsole.verb.notifying import add_hook_arguments, announce, hooks_of
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
+from specconsole.verb.standing import standing_facts
 
 if TYPE_CHECKING:
     from specconsole.service.start import Standing
@@ -38,6 +39,8 @@ T = TypeVar("T")
 AGAIN_S = 0.5
 PAST_S = 10.0
 """What was logged so long ago, by the viewer's clock, is told from the past: when it would be ready was true then."""
+BEHIND_S = 0.5
+"""So long, by the viewer's clock, a line of the log may be on its way in a demo that passes fast."""
 CAUGHT_UP_S = 1.0
 """After so long without a word of the past, by the viewer's clock, the present is told."""
 PAST = Estimate(why="told from its past")
@@ -177,6 +180,8 @@ class Story:
     """Is told each event instead of the terminal, where the load is only part of what is told."""
     past_at: float | None = None
     """Monotonic seconds at which something of the past was told last, and nothing of the present since."""
+    held_at: float | None = None
+    """Monotonic seconds at which a verdict came that is not told yet."""
 
     def tell(self, standing: Standing) -> bool:
         """Write what is new; True when it is a milestone, which weights read so far and verdicts are not."""
@@ -186,7 +191,10 @@ class Story:
             self.alarmed = standing.attempt.invocation
             self.alarm(hangs)
         events = list(self._fresh(news(before, standing.attempt), standing.attempt.phase))
-        if standing.attempt.stage is Stage.LOADING and judgement.is_news(self.verdict, standing.verdict):
+        events.sort(
+            key=lambda event: _said(event, standing.attempt)[0] or 0.0
+        )  # a batch of lines brings several at once
+        if self._is_due(standing, events):
             self.verdict = standing.verdict
             events.append("verdict")
         if self._caught_up(standing, events):
@@ -200,6 +208,22 @@ class Story:
             else:
                 output.write_text(standing_line(event, standing, expected))
         return any(event not in ("weights", "verdict", "present") for event in events)
+
+    def _is_due(self, standing: Standing, events: Sequence[str]) -> bool:
+        """Whether the verdict is to be told now. In a demo that passes fast its log is behind the samples by minutes of the
+        host: what is of an earlier time comes first, for a moment of the viewer's, so that the times told go on.
+        """
+        if standing.attempt.stage is not Stage.LOADING or not judgement.is_news(self.verdict, standing.verdict):
+            self.held_at = None
+            return False
+        speed, monotonic = self.clock.speed, self.clock.monotonic()
+        if self.held_at is None:
+            self.held_at = monotonic
+        behind = bool(events) or monotonic - self.held_at < BEHIND_S * speed
+        if speed > 1.0 and behind:
+            return False
+        self.held_at = None
+        return True
 
     def _fresh(self, events: Iterable[str], phase: Phase | None) -> Iterator[str]:
         for event in events:
@@ -264,15 +288,6 @@ def news(before: LoadTimeline | None, now: LoadTimeline) -> Iterator[str]:
         yield "note"
 
 
-def standing_facts(standing: Standing, expected: Estimate) -> dict[str, object]:
-    """One start as JSON, with what is to be thought of it."""
-    return {
-        **facts(standing.attempt, expected),
-        "verdict": judgement.verdict_facts(standing.verdict),
-        "diagnosis": judgement.diagnosis_facts(standing.diagnosis),
-    }
-
-
 def standing_line(event: str, standing: Standing, expected: Estimate) -> str:
     """One event for people, with the evidence of a verdict and the way out of a failure."""
     attempt, verdict = standing.attempt, standing.verdict
@@ -286,60 +301,6 @@ def standing_line(event: str, standing: Standing, expected: Estimate) -> str:
     if event == "failed" and standing.diagnosis is not None:
         lines += judgement.diagnosis_lines(standing.diagnosis)
     return "\n".join(lines)
-
-
-def facts(attempt: LoadTimeline, expected: Estimate) -> dict[str, object]:
-    """One start as JSON: times are seconds since the epoch by the host's clock, null what is not known or not yet."""
-    return {
-        "unit": attempt.unit,
-        "invocation": attempt.invocation,
-        "stage": attempt.stage.value,
-        "started": attempt.started,
-        "phase": attempt.phase.value if attempt.phase else None,
-        "phases": [_span(span) for span in attempt.spans],
-        "ahead": [phase.value for phase in attempt.ahead],
-        "waiting": list(attempt.waiting),
-        "estimate": _estimate(expected),
-        "facts": attempt.facts,
-        "notices": attempt.notices,
-        "weights": _bar(attempt.weights),
-        "drafter": _bar(attempt.drafter),
-        "weights_s": attempt.weights_s,
-        "answering": attempt.answering_at,
-        "ready": attempt.ready_at,
-        "failed": attempt.failed_at,
-        "reason": attempt.reason,
-        "error": attempt.error if attempt.stage is Stage.FAILED else "",
-        "note": attempt.note,
-        "late": attempt.late,
-    }
-
-
-def _estimate(expected: Estimate) -> dict[str, object]:
-    return {
-        "ready": expected.ready,
-        "phase": expected.phase,
-        "loads": expected.loads,
-        "cold": expected.cold,
-        "why": expected.why,
-    }
-
-
-def _span(span: Span) -> dict[str, object]:
-    return {
-        "phase": span.phase.value,
-        "start": span.start,
-        "end": span.end,
-        "begun": span.begun.value,
-        "progress": _bar(span.progress),
-        "ranks": list(span.ranks),
-    }
-
-
-def _bar(progress: Progress | None) -> dict[str, object] | None:
-    if progress is None:
-        return None
-    return {"label": progress.label, "done": progress.done, "total": progress.total, "unit": progress.unit}
 
 
 def _count(attempt: LoadTimeline) -> tuple[int, ...]:

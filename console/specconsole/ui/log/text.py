@@ -65,7 +65,7 @@ def details(record: LogRecord, ranks: tuple[int, ...], when: When, cells: int) -
         ("pid", record.pid),
         ("source", record.source),
         ("said too by", f"ranks {', '.join(map(str, ranks))}, word for word" if ranks else None),
-        ("stands for", f"{record.folded + 1} equal entries" if record.folded else None),
+        ("stands for", f"{record.folded + 1} equal entries, of which it is the last" if record.folded else None),
         ("invocation", record.invocation),
         ("message id", record.message_id),
         ("number", f"{record.seq:,} of this session"),

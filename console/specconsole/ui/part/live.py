@@ -216,7 +216,11 @@ class LiveApp(TellingApp):
         before = self.feeds.get(name)
         if interval_s is None and before is not None and before.at is not None and not before.problem:
             return  # what comes when it changes holds meanwhile; a batch of log lines is no news of its feed
-        self.feeds = {**self.feeds, name: Feed(self.clock.monotonic(), interval_s, pace=self.clock.speed)}
+        played = self.collected_at is not None
+        self.feeds = {
+            **self.feeds,
+            name: Feed(self.clock.monotonic(), interval_s, pace=self.clock.speed, played=played),
+        }
 
     def _failed(self, name: str, why: str) -> None:
         before = self.feeds.get(name, Feed())

@@ -166,16 +166,20 @@ class UnitsPane(Pane):
         read = self.units_at if unit.state.read is None else unit.state.read
         if since is not None and read is not None:
             since += max(at - read, 0.0)
-        server = self.server[1] if self.server and self.server[0] == unit.key else self._by_start(unit)
-        return Entry(unit, state_word(unit, server), since, next(iter(self.loads.get(unit.key, ())), None))
+        load = self._load(unit)
+        server = self.server[1] if self.server and self.server[0] == unit.key else self._by_start(load)
+        said = state_word(unit, server)
+        if load is not None and said == LOADING and load.age_s is not None and not fresh.stale:
+            since = load.age_s  # one number with the load pane: two readings of one start differ by what each took
+        return Entry(unit, said, since, next(iter(self.loads.get(unit.key, ())), None))
 
-    def _by_start(self, unit: Unit) -> StateWord | None:
-        goes_on = any(
-            one.goes_on and one.refused and one.attempt.invocation == unit.state.invocation
-            for one in self.starts
-            if one.unit.key == unit.key
-        )
-        return LOADING if goes_on else None
+    def _load(self, unit: Unit) -> Loading | None:
+        """The start of the unit that goes on now."""
+        mine = (one for one in self.starts if one.unit.key == unit.key and one.goes_on)
+        return next((one for one in mine if one.attempt.invocation == unit.state.invocation), None)
+
+    def _by_start(self, load: Loading | None) -> StateWord | None:
+        return LOADING if load is not None and load.refused else None
 
     def _marked(self, unit: Unit, row: Row, *, stale: bool) -> Row:
         if stale:

@@ -9,7 +9,7 @@ from specconsole.clock import Clock
 from specconsole.host.simulated.host import SimulatedHost
 from specconsole.host.simulated.replay import bundle
 from specconsole.host.simulated.replay.bundle import Bundle
-from specconsole.host.simulated.replay.make import LEAD_S, bounds, pace_of, play
+from specconsole.host.simulated.replay.make import LEAD_S, PLAY_S, bounds, pace_of, play
 from specconsole.host.simulated.replay.moment import BEFORE_S, moment
 from specconsole.host.target import FASTEST, SLOWEST
 
@@ -69,7 +69,9 @@ class Player:
                 found.append(moments(kept))
             return found[0]
 
-        return cls(kept, once, where, pace_of(kept, where) if speed is None else speed)
+        pace = pace_of(kept, where) if speed is None else speed
+        usual = f"{pace:.3g} times as fast, so that the log takes {PLAY_S:g} s; , and . change it, ; pauses"
+        return cls(kept, once, where, pace, usual if speed is None and pace > SLOWEST else "")
 
     def host(self, base: Clock | None = None) -> SimulatedHost:
         """The host from the moment on that was asked for, not yet opened."""
