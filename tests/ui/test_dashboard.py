@@ -14,9 +14,7 @@ from specconsole.errors import CommandFailed
 from specconsole.host.base import LinkKind
 from specconsole.ui.screens.dashboard import DashboardScreen
 from specconsole.ui.screens.help import HelpScreen
-from specconsole.ui.widgets.engine import EnginePane
 from specconsole.ui.widgets.footer import Footer
-from specconsole.ui.widgets.log import LogPane
 from specconsole.ui.widgets.pane import Pane
 from tests.ui.scene import BASE, NGRAM, Scene, fleet, record
 
@@ -342,33 +340,6 @@ async def test_the_footer_shows_live_keys_and_takes_clicks(scene: Scene) -> None
         assert scene.app.theme != "dark"
 
 
-async def test_a_repaint_per_tick_is_only_what_changed(scene: Scene) -> None:
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await start(scene, pilot)
-        painted: list[Any] = []
-        log = pane(scene, "log").query_one("LogView")
-        for one in (log, pane(scene, "units"), pane(scene, "engine")):
-            one.refresh = lambda *regions, **_: painted.append(regions)  # type: ignore[method-assign, assignment]
-        scene.feeds.put("fleets", fleet())
-        await scene.settle(pilot)
-        assert painted == []
-
-
-async def test_a_burst_is_painted_once_in_a_while(scene: Scene) -> None:
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await start(scene, pilot)
-        log = scene.app.screen.query_one(LogPane).view
-        painted: list[Any] = []
-        refresh = log.refresh
-        log.refresh = lambda *a, **k: (painted.append(a), refresh(*a, **k))[1]  # type: ignore[method-assign, func-returns-value]
-        for i in range(200):
-            scene.feeds.put("log", [record(100 + i, f"burst {i}")])
-        await scene.settle(pilot)
-        await pilot.pause(0.2)
-        assert len(painted) < 20
-        assert "burst 199" in text(scene)
-
-
 async def test_a_click_focuses_a_pane(scene: Scene) -> None:
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await start(scene, pilot)
@@ -399,30 +370,3 @@ async def test_a_fault_of_ours_ends_in_one_sentence(
     assert "The console failed: ZeroDivisionError: [/boom]." in " ".join(said.split())
     assert "s3cret" not in said
     assert "Traceback" in (tmp_path / "specconsole.log").read_text()
-
-
-async def test_a_sample_and_an_echo_disturb_nothing_that_stays_as_it_is(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done: list[str] = []
-    for kind, name in ((DashboardScreen, "_zoom"), (EnginePane, "draw"), (Footer, "redraw")):
-        plain: Any = getattr(kind, name)
-
-        def counted(self: Any, *args: Any, plain: Any = plain, name: str = name) -> None:
-            done.append(name)
-            plain(self, *args)
-
-        monkeypatch.setattr(kind, name, counted)
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await start(scene, pilot)
-        assert {"_zoom", "draw", "redraw"} <= {*done}
-        done.clear()
-        scene.feeds.put("fleets", fleet(at=scene.clock.now() + 40))
-        scene.host.set_link(LinkKind.UP, round_trip_s=0.077)
-        scene.app.tick()
-        await scene.settle(pilot)
-        assert "77 ms" in text(scene)
-        assert done == []
-        scene.host.set_link(LinkKind.LOST, attempt=3, next_try=scene.clock.monotonic() + 9)
-        await scene.settle(pilot)
-        assert {"draw", "redraw"} <= {*done}, "the key that tries again stands below"

@@ -8,6 +8,7 @@ import weakref
 import pytest
 from textual.screen import Screen
 
+from specconsole.ui import modes
 from specconsole.ui.screens.gpu import GpuScreen
 from specconsole.ui.screens.unit import UnitScreen
 from tests.ui.scene import Scene, appears, still
@@ -41,12 +42,13 @@ async def test_nothing_holds_a_page_that_is_left(scene: Scene, way: tuple[str, .
         assert left[0]() is None
 
 
-async def test_a_start_without_collections_has_them_again_once_the_screen_stands() -> None:
+async def test_a_start_without_collections_has_them_again_once_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(modes, "AHEAD_S", 0.01)
     gc.disable()
     scene = Scene().fill()
     try:
         async with scene.app.run_test(size=(80, 24)) as pilot:
-            await scene.settle(pilot)
-            assert gc.isenabled()
+            while not gc.isenabled():
+                await pilot.pause(0.01)
     finally:
         gc.enable()

@@ -10,7 +10,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from specconsole.logs import sweep
 from specconsole.logs.buffer import Filter, LogBuffer
+from specconsole.logs.pattern import Pattern
 from specconsole.logs.record import Level
 from specconsole.ui.log.layout import Layout
 from specconsole.ui.log.window import LogWindow
@@ -115,6 +117,22 @@ def test_only_chosen_records_count() -> None:
     win.sync()
     assert texts(win) == ["line 18", "line 21", "line 24", "line 27"]
     assert win.end - win.first == 10
+
+
+def test_what_only_older_lines_hold_is_shown_once_they_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep, "SLICE_BYTES", 50)
+    store = buffer(spool_records=100)
+    store.append([record(i, "hit" if i < 5 else f"line {i}") for i in range(200)])
+    win = LogWindow(store, Filter())
+    win.resize(3)
+    win.hold()
+    win.choose(Filter(text=Pattern("hit")))
+    assert win.first == win.end, "what is near the cursor holds none"
+    while not win.sweep.done:
+        win.advance()
+        assert (win.current() is None) == (win.first == win.end)
+    assert [line.record.seq for line in win.lines()] == [2, 3, 4]
+    assert [line.record.seq for line in win.lines() if line.chosen] == [4]
 
 
 def test_errors_are_found_both_ways_and_only_chosen_ones() -> None:

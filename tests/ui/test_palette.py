@@ -7,6 +7,7 @@ from collections.abc import Callable
 from textual.command import CommandList
 
 from specconsole.ui.palette import Palette
+from specconsole.ui.screens.help import HelpScreen
 from tests.ui.scene import Scene, shown
 
 
@@ -58,3 +59,16 @@ async def test_a_list_that_is_not_laid_out_yet_is_leafed_through(scene: Scene) -
             await scene.app.run_action(f"command_list('{action}')", palette)
         await scene.settle(pilot)
         assert scene.app.screen is palette
+
+
+async def test_a_palette_is_opened_again_while_the_last_one_is_taken_down(scene: Scene) -> None:
+    async with scene.app.run_test(size=(80, 24)) as pilot:
+        await scene.settle(pilot)
+        for key in ("ctrl+p", "escape") * 6:
+            scene.app.simulate_key(key)
+            await pilot.pause(0)
+        await scene.press(pilot, "escape", "ctrl+p")
+        scene.app.push_screen(HelpScreen.about(scene.app.screen))
+        scene.app.action_command_palette()
+        await scene.settle(pilot)
+        assert len([one for one in scene.app.screen_stack if isinstance(one, Palette)]) == 1

@@ -197,8 +197,8 @@ class SpecConsole(ReplayApp):
 
     def action_command_palette(self) -> None:
         """Find a command by its name."""
-        if not isinstance(self.screen, Palette):
-            self.push_screen(Palette(id="--command-palette"))
+        if not any(isinstance(one, Palette) for one in self.screen_stack):
+            self.push_screen(Palette())  # the library's id would be there twice while the last one is taken down
 
     def action_interrupt(self) -> None:
         """Copy what is selected; where nothing is, leave."""

@@ -125,6 +125,8 @@ class LogWindow:
         else:
             oldest = (self.first, 0)
             self._top, self._cursor = max(self._top, oldest), max(self._cursor, oldest)
+            if self._cursor[0] >= self.end > self.first:  # nothing near it was chosen, and now something older is
+                self._show_cursor()
         if self.buffer.repeats == self._repeats and before == (self.first, self.end):
             return False
         self._repeats = self.buffer.repeats
