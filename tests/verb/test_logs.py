@@ -81,7 +81,7 @@ def test_our_own_polls_do_not_push_the_newest_out(host: JournalHost, capsys: pyt
     lines = capsys.readouterr().out.splitlines()
     assert "line 2" in lines[0]
     assert "line 1" not in "".join(lines)
-    assert "and 3 more like this" in lines[-1]
+    assert "(+3 like it)" in lines[-1]
     assert run("-n", "0") == 0
     done = capsys.readouterr()
     assert done.out == ""
