@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any
 
 import pytest
 
 from specconsole import stream
 from specconsole.errors import CommandFailed
+from specconsole.gpu.control import ProbeControl
+from specconsole.gpu.follow import ProbeEnded, _probe
 from specconsole.gpu.sample import parse
 from specconsole.host import errand
 from specconsole.host.base import Exit, Program
 from specconsole.host.errand import told
 from specconsole.host.said import readable
+from specconsole.logs.entry import read
+from specconsole.logs.record import Kind
 from specconsole.remote.swap_unit import parse as parse_states
 from specconsole.remote.systemctl import blocks, number
 from specconsole.service.systemd import jobs, state, uptime
@@ -40,9 +45,32 @@ async def test_a_line_without_end_is_kept_up_to_a_bound(monkeypatch: pytest.Monk
 
     found = [line for lines in [part async for part in stream.whole_lines(chunks())] for line in lines]
     assert found[0] == b"first"
-    assert found[1].startswith(b"begxxx")
-    assert len(found[1]) == 1000
+    assert found[1] == b"beg" + b"x" * 397 + stream.TOO_LONG, "its beginning, and that it was longer"
     assert found[2] == b"last"
+
+
+async def test_a_line_that_comes_at_once_is_bounded_too() -> None:
+    async def chunks() -> AsyncGenerator[bytes, None]:
+        yield b"[" + b"1," * 1000 + b"1]\n" + b"x" * 20 + b"\n"
+
+    async with aclosing(stream.whole_lines(chunks(), 20)) as parts:
+        found = [line async for part in parts for line in part]
+    assert found == [(b"[" + b"1," * 200)[:400] + stream.TOO_LONG, b"x" * 20]
+
+
+def test_an_entry_that_is_too_long_is_told_and_not_read() -> None:
+    entry = read(b'{"MESSAGE": "x' + stream.TOO_LONG, {})
+    assert entry
+    assert entry.kind is Kind.GAP
+    assert entry.message == 'An entry of the journal is longer than 1 MiB and not shown: {"MESSAGE": "x'
+
+
+async def test_a_probe_that_says_too_much_is_ended_and_told() -> None:
+    host = FakeHost()
+    host.script("probe", [b"[" + b"1," * (1 << 19) + b"1]\n"])
+    with pytest.raises(ProbeEnded, match="a line of more than 1 MiB"):
+        async with aclosing(_probe(host, ProbeControl(1.0))) as fleets:
+            await anext(fleets)
 
 
 @pytest.mark.parametrize("line", [b"[" * 100_000, b"no json", b"7", b"[]", b"\xff"])

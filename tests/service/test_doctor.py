@@ -286,6 +286,13 @@ def test_what_lint_says_gravely_is_a_check_of_its_own(readings: Readings) -> Non
     [
         (Lying("e1", "night", 4, 1, running=True), Level.OK, "runs now, 1 of 4 steps", "experiment watch"),
         (Lying("e1", "night", 4, 1), Level.LIMITED, "interrupted, 1 of 4 steps", "experiment run night"),
+        (
+            Lying("e1", "night", 4, 3, outcome="finished"),
+            Level.LIMITED,
+            "finished, 3 of 4 steps",
+            "experiment run night",
+        ),
+        (Lying("e1", "night", 4, 1, outcome="cancelled"), Level.LIMITED, "cancelled, 1 of 4", "experiment run night"),
         (Lying("e1", "night", 4, 4, outcome="finished"), Level.OK, "finished, 4 of 4 steps", "experiment report"),
     ],
 )
@@ -296,6 +303,7 @@ def test_experiments_that_lie_on_the_host(readings: Readings, lies: Lying, level
     assert words in check.found
     assert "/var/lib/specconsole/experiments" in check.found
     assert check.fix.startswith(f"specconsole {fix}")
+    assert ("--resume" in check.fix) is (check.level is Level.LIMITED)
     assert not any(one.name == "experiments" for one in judge(readings)), "where none lies, nothing is said"
 
 

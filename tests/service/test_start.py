@@ -15,6 +15,7 @@ from specconsole.errors import LinkLost
 from specconsole.host.base import Endpoint, Host, HostFacts, Rights
 from specconsole.load.feed import failed
 from specconsole.load.timeline import Stage
+from specconsole.service.attend import OLDER
 from specconsole.service.start import Follower, settled
 from specconsole.service.start_kept import remembered
 from specconsole.service.unit import Serving, Unit, UnitState
@@ -141,11 +142,11 @@ def test_the_answer_of_an_older_server_counts_for_nothing(follower: Follower) ->
     assert follower.attempt
     begun = follower.attempt.started
     assert begun == 5060.0
-    stages = []
+    told = []
     for started in (begun - 600, begun + 20):
         follower.engine(seen(Health.ANSWERING, started=started))
-        stages.append(follower.attempt.stage)
-    assert stages == [Stage.LOADING, Stage.ANSWERING]
+        told.append((follower.attempt.stage, follower.attempt.note))
+    assert told == [(Stage.LOADING, OLDER), (Stage.ANSWERING, "")]
 
 
 def test_a_state_that_was_read_a_minute_ago_dates_the_start_all_the_same() -> None:
@@ -161,6 +162,8 @@ def test_another_server_on_the_port_is_named(follower: Follower) -> None:
     follower.engine(seen(Health.WRONG, reason="It serves other, not m."))
     assert follower.attempt
     assert (follower.attempt.stage, follower.attempt.note) == (Stage.LOADING, "It serves other, not m.")
+    follower.engine(seen(Health.REFUSED))
+    assert not follower.attempt.note, "it is gone"
 
 
 def test_who_comes_late_remembers_no_time_of_its_own(follower: Follower) -> None:

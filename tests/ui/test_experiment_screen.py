@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from specconsole.errors import LinkLost, SpecConsoleError
-from specconsole.experiment.watch import Standing
+from specconsole.experiment.watch import Standing, standing
 from specconsole.host.lying import Lying
 from specconsole.ui.screens.compare import CompareScreen
-from tests.ui.experiments import AT, LOADING, MADE, MEASURING, OVER, REPORTED, RUNS
+from tests.ui.experiments import AT, LOADING, MADE, MEASURING, OVER, REPORTED, RUNS, cell
 from tests.ui.scene import Scene, appears, shown, units
 from tests.ui.test_snapshots import SIZE_NAMES, SIZES
 from tests.ui.test_snapshots import compare as picture
@@ -168,6 +168,26 @@ async def test_an_interrupted_one_is_told_and_goes_on_when_asked(ready: Scene) -
         await ready.press(pilot, "R")
         await appears(ready, pilot, "Let it go on?")
         await ready.press(pilot, "y")
+        await ready.settle(pilot)
+        assert ready.feeds.experiments.asked[-2:] == [("resume", "e1"), ("follow", "e1")]
+
+
+async def test_one_that_finished_with_a_failed_cell_is_tried_again_when_asked(ready: Scene) -> None:
+    failed = cell(6.2, 0, "failed", why="all 5 requests failed: [/b] 503", again=True)
+    events = tuple(failed if event["event"] == "cell" and event["number"] == 0 else event for event in OVER.view.events)
+    view = replace(OVER.view, events=events)
+    over = standing("e1", OVER.plan, view, OVER.figures)
+    assert not OVER.left
+    async with ready.app.run_test(size=(120, 40)) as pilot:
+        await begun(ready, pilot, over)
+        await ready.press(pilot, "8")
+        await appears(ready, pilot, "▲ does-it-pay: finished, 1 of 4 steps left; R measures what is left", "R go on")
+        await ready.press(pilot, "R")
+        await appears(ready, pilot, "was not measured, step 1", "[/b] 503", "Let it go on?")
+        await ready.press(pilot, "enter")
+        await ready.settle(pilot)
+        assert ("resume", "e1") not in ready.feeds.experiments.asked, "No is the default"
+        await ready.press(pilot, "R", "y")
         await ready.settle(pilot)
         assert ready.feeds.experiments.asked[-2:] == [("resume", "e1"), ("follow", "e1")]
 

@@ -263,6 +263,19 @@ async def test_it_loads_where_systemd_says_so_or_its_beginning_was_seen(active: 
         await appears(scene, pilot, "◐ loading")
 
 
+async def test_a_process_that_is_older_than_the_start_is_no_answer_of_its_server() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await connected(scene, pilot)
+        scene.feeds.put("engine", engine(mono=scene.clock.monotonic(), started=scene.clock.now() - 90_000.0))
+        await appears(scene, pilot, "▲ a process older than this start answers on its port", "▲ ngram    older server")
+        assert "asking its server" not in shown(scene)
+        assert "serving" not in shown(scene)
+        scene.feeds.put("engine", engine(mono=scene.clock.monotonic(), started=scene.clock.now() - 100.0))
+        await appears(scene, pilot, "● answering")
+        assert "older" not in shown(scene)
+
+
 async def test_its_log_has_to_do_where_its_server_cannot_be_asked() -> None:
     scene = Scene()
     async with scene.app.run_test(size=(120, 40)) as pilot:
@@ -270,7 +283,10 @@ async def test_its_log_has_to_do_where_its_server_cannot_be_asked() -> None:
         scene.feeds.put("engine", ConfigError("The key command failed."))
         await scene.settle(pilot)
         scene.app.tick()
-        await appears(scene, pilot, "systemd runs it; ")
+        await appears(
+            scene, pilot, "cannot be asked, its log is read: The key command failed.", "engine  ngram  cannot"
+        )
+        assert "asking its server" not in shown(scene)
         scene.feeds.put("log", log("moe-eagle3", scene.clock.now() - 60.0, 60.0))
         await scene.settle(pilot)
         scene.app.tick()

@@ -358,3 +358,17 @@ def test_no_swap_to_show_or_to_cancel_ends_with_3(machine: Machine) -> None:
     machine.host.script("swap_follow", [line(unit=False, id=None, boot=BOOT) + line(end="")])
     assert cli.main(["swap", "root@gpu-1", "--follow"]) == 3
     assert cli.main(["swap", "root@gpu-1", "--cancel"]) == 3
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_swap_under_way_is_said_before_anything_else(
+    named: bool, machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine.host.script("swap_look", [line(boot=BOOT, gpus=[], running="s7")])
+    for unit in (BASE, NGRAM):  # between its stop and its start
+        machine.change(unit, ActiveState="inactive", SubState="dead", MainPID="0")
+    assert cli.main(["stop", "root@gpu-1", *([BASE] if named else []), "--dry-run"]) == (1 if named else 3)
+    said = capsys.readouterr()
+    told = "a swap runs on this host already (s7): `specconsole swap root@gpu-1 --follow` shows it, and with --cancel"
+    where = said.out.splitlines()[1] if named else said.err
+    assert told in where

@@ -23,6 +23,7 @@ from specconsole.host.said import readable
 from specconsole.host.telling import AGAIN_S, followed
 from specconsole.logs.source import Source
 from specconsole.remote import outside
+from specconsole.stream import LONGEST_LINE, TOO_LONG
 from specconsole.text import one_line
 
 LOST = "link lost"
@@ -140,6 +141,8 @@ class _Reader:
             yield ""
 
     def _take(self, line: bytes) -> str | None:
+        if line.endswith(TOO_LONG):
+            raise CommandFailed(f"{self.host} says a line of more than {LONGEST_LINE >> 20} MiB of this run.")
         try:
             message = outside.parse(line)
         except ValueError:  # what the end of a program tore

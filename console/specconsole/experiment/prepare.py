@@ -131,7 +131,7 @@ async def fit(
         blockers.append(why_read_only(host))
     seen = await prepare.look(host)
     if seen.running:
-        blockers.append(f"a swap runs on this host already ({seen.running})")
+        blockers.append(prepare.swap_runs(host, seen.running))
     loads = {unit.key: await prepare.loads(memory, facts.hostname, unit) for unit in rivals}
     choices = of_profile(profile)
     steps = [found[name] for name in plan.order if name in found and name not in refused]

@@ -21,6 +21,7 @@ from specconsole.experiment.outlook import Outlook, outlook
 from specconsole.host.base import Host
 from specconsole.host.said import readable
 from specconsole.remote import outside
+from specconsole.remote.experiment_folder import settled
 
 Place = tuple[int, int]
 """The number of a step, and of a cell of it."""
@@ -77,6 +78,14 @@ class Standing:
     def names(self) -> tuple[str, ...]:
         """What tells the cells apart, in words; "" where there is one."""
         return asked.names(self.plan.get("about") or {})
+
+    @property
+    def left(self) -> tuple[StepResult, ...]:
+        """Of one that came to an end the steps that going on would measure: not come to, or with a cell to be tried again."""
+        if self.view.end is None:
+            return ()
+        done = settled([dict(event) for event in self.view.events])
+        return tuple(step for step in self.steps if step.number not in done)
 
     @property
     def interrupted(self) -> bool:

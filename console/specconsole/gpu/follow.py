@@ -13,7 +13,7 @@ from specconsole.gpu import bare
 from specconsole.gpu.control import ProbeControl, Wish
 from specconsole.gpu.sample import Fleet, parse
 from specconsole.host.base import Exit, Host, Process, Program
-from specconsole.stream import whole_lines
+from specconsole.stream import TOO_LONG, whole_lines
 from specconsole.text import one_line
 
 HEALTHY_FRAMES = 10
@@ -24,6 +24,8 @@ BARE_S = 60.0
 """For so long, before the probe is tried again."""
 
 
+LONGEST = 1 << 20
+"""Bytes of a frame that are read; 16 GPUs with their processes have 40 KB."""
 LOST_S = 0.2
 """The link may take a moment to know that it is cut."""
 
@@ -77,10 +79,12 @@ async def _probe(host: Host, control: ProbeControl) -> AsyncGenerator[Fleet, Non
         host.process(Program("probe", wish.arguments)) as process,
         _steering(process, control, wish),
         aclosing(process.read()) as chunks,
-        aclosing(whole_lines(chunks)) as batches,
+        aclosing(whole_lines(chunks, LONGEST)) as batches,
     ):
         async for lines in batches:
             for line in lines:
+                if line.endswith(TOO_LONG):
+                    raise ProbeEnded(f"it said a line of more than {LONGEST >> 20} MiB")
                 with suppress(ValueError):  # a line of somebody else's, as of a preloaded library
                     fleet = parse(line)
                     yield fleet

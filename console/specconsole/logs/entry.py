@@ -8,7 +8,11 @@ from typing import Any, NamedTuple
 
 from specconsole.logs.record import INFO, LINE, Kind, Level
 from specconsole.remote import outside
+from specconsole.stream import TOO_LONG
 from specconsole.text import one_line
+
+LONGEST = 1 << 20
+"""Bytes of an entry that are read: journald cuts output at 48 KiB a line, and anybody may send it more by its own protocol."""
 
 FIELDS = (
     "MESSAGE,PRIORITY,MESSAGE_ID,N_DROPPED,_PID,_UID,_LINE_BREAK,_SYSTEMD_UNIT,_SYSTEMD_USER_UNIT,_SYSTEMD_INVOCATION_ID,UNIT,USER_UNIT,"
@@ -60,6 +64,13 @@ def read(line: bytes, keys: Mapping[Owner, str]) -> Entry | None:
 
     What is no JSON becomes a gap: something was there and cannot be shown.
     """
+    if line.endswith(TOO_LONG):
+        return Entry(
+            0.0,
+            "",
+            f"An entry of the journal is longer than {LONGEST >> 20} MiB and not shown: {_head(line)}",
+            Kind.GAP,
+        )
     try:
         value = outside.parse(line.decode(errors="replace"))  # of bytes json would guess the encoding first
     except ValueError:
@@ -99,8 +110,11 @@ def read(line: bytes, keys: Mapping[Owner, str]) -> Entry | None:
 
 
 def _unread(line: bytes) -> Entry:
-    said = one_line(line[:400].decode(errors="replace"), 80)
-    return Entry(0.0, "", f"An entry of the journal could not be read: {said}", Kind.GAP)
+    return Entry(0.0, "", f"An entry of the journal could not be read: {_head(line)}", Kind.GAP)
+
+
+def _head(line: bytes) -> str:
+    return one_line(line[:400].decode(errors="replace"), 80)
 
 
 # Nothing of this stands in the output of a system unit, which nearly all entries are.

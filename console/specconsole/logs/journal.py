@@ -12,7 +12,7 @@ from specconsole.errors import CommandFailed, LinkLost
 from specconsole.host.base import Exit, Host, HostFacts
 from specconsole.host.said import readable
 from specconsole.logs import tail
-from specconsole.logs.entry import Entry, read
+from specconsole.logs.entry import LONGEST, Entry, read
 from specconsole.logs.permit import permit
 from specconsole.logs.place import Place
 from specconsole.logs.query import ask_for, of_start, started
@@ -192,7 +192,7 @@ async def _entries(host: Host, place: Place, pause: Pause, *, live: bool) -> Asy
             async with (
                 host.process(place.argv()) as process,
                 aclosing(process.read()) as chunks,
-                aclosing(whole_lines(chunks)) as parts,
+                aclosing(whole_lines(chunks, LONGEST)) as parts,
             ):
                 async for lines in parts:
                     if entries := place.take([read(line, place.query.keys) for line in lines]):

@@ -26,6 +26,7 @@ RESULTS = {
     "resources": "systemd could not set up its resources",
     "exec-condition": "its ExecCondition said no",
 }
+OLDER = "a process older than this start answers on its port"
 UNDECIDED = (Stage.LOADING, Stage.ANSWERING)
 BETTER_S = 1.0
 """A start is dated anew when a later reading puts it this much earlier."""

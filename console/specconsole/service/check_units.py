@@ -131,8 +131,9 @@ def experiments(readings: Readings) -> Check:
     found = f"{count} in {HOMES}; the last: {last.name}, {how}, {last.settled} of {last.steps} steps."
     if last.running:
         return Check("experiments", Level.OK, found, "the host goes on by itself", fix=verb.format("watch"))
-    if last.outcome is None:
+    if not last.whole:
+        left = "nobody goes on with it" if last.outcome is None else "some of it was not measured; going on tries that"
         fix = f"specconsole experiment run {last.name} {readings.typed} --resume"
-        return Check("experiments", Level.LIMITED, found, fails="nobody goes on with it", fix=fix)
+        return Check("experiments", Level.LIMITED, found, fails=left, fix=fix)
     works = "its report can be fetched; what nobody fetches is taken away two weeks after its last change"
     return Check("experiments", Level.OK, found, works, fix=f"{verb.format('report')} --to FOLDER")

@@ -297,7 +297,8 @@ def _lines(plan: Plan) -> list[tuple[str, str]]:
         "prove": _prove(plan),
         "commit": f"write it into {RECORD} on the host, the one file that stays there",
     }
-    found = [(step, words[step]) for step in plan.steps if words[step]]
+    found = [("BLOCKED", blocker) for blocker in plan.blockers]
+    found += [(step, words[step]) for step in plan.steps if words[step]]
     found += [(name, f"{when} the host runs, as root: {shlex.join(argv)}") for name, when, argv in _commands(plan)]
     if plan.action == "stop":
         found.append(("then", _afterwards(plan)))
@@ -306,9 +307,7 @@ def _lines(plan: Plan) -> list[tuple[str, str]]:
     if plan.holders is None:
         found.append(("GPU", "who holds GPU memory is not known"))
     found.append(("reboot", reboot(plan)))
-    found += [("note", remark) for remark in plan.remarks]
-    found += [("BLOCKED", blocker) for blocker in plan.blockers]
-    return found
+    return [*found, *(("note", remark) for remark in plan.remarks)]
 
 
 def _commands(plan: Plan) -> Iterator[tuple[str, str, tuple[str, ...]]]:

@@ -214,6 +214,12 @@ def remarks(findings: Sequence[Finding], seen: Look, action: str) -> tuple[str, 
     return tuple(found)
 
 
+def swap_runs(host: Host, ident: str) -> str:
+    """That a swap is under way, and what can be done about it."""
+    look = f"`specconsole swap {host.typed} --follow` shows it, and with --cancel it rolls back"
+    return f"a swap runs on this host already ({ident}): {look}"
+
+
 def blockers(host: Host, target: Unit, settings: Block, seen: Look, action: str, chosen: Sides) -> tuple[str, ...]:
     """Why it cannot be done now."""
     found = []
@@ -236,7 +242,7 @@ def blockers(host: Host, target: Unit, settings: Block, seen: Look, action: str,
     if action == "start" and rivals:
         found.append(f"{' and '.join(rivals)} runs in its place: swap instead")
     if seen.running:
-        found.append(f"a swap runs on this host already ({seen.running})")
+        found.insert(0, swap_runs(host, seen.running))
     if seen.record_free is not None and seen.record_free < RECORD_ROOM:
         found.append(f"there is no room for the record: {bytes_binary(seen.record_free)} free")
     if chosen.question:

@@ -26,7 +26,7 @@ from specconsole.load.timeline import LoadTimeline, Stage
 from specconsole.load.verdict import Verdict
 from specconsole.logs.record import LogRecord
 from specconsole.logs.source import Source
-from specconsole.service.attend import observe
+from specconsole.service.attend import OLDER, observe
 from specconsole.service.insight import Insight
 from specconsole.service.start_kept import cause, expected
 from specconsole.service.unit import Unit
@@ -135,9 +135,14 @@ class Follower:
         """Take in what the server says."""
         attempt = self.attempt
         self.running = seen.running
-        if attempt is None or attempt.stage in (Stage.READY, Stage.FAILED) or not self._ours(attempt, seen):
+        if attempt is None or attempt.stage in (Stage.READY, Stage.FAILED):
             return
-        if seen.health is Health.WRONG:
+        if attempt.stage is Stage.LOADING and attempt.note:  # what was said of who answered before
+            self.attempt = attempt = replace(attempt, note="")
+        if not self._ours(attempt, seen):
+            if attempt.stage is Stage.LOADING:
+                self.attempt = replace(attempt, note=OLDER)
+        elif seen.health is Health.WRONG:
             self.attempt = replace(attempt, note=seen.reason)
         elif seen.health is not Health.ANSWERING:
             self.watched = attempt.invocation

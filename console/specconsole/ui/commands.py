@@ -147,7 +147,7 @@ COMMANDS: tuple[Command, ...] = (
         "experiment.resume",
         "R",
         "go on",
-        "Let the interrupted experiment go on",
+        "Go on with an experiment that was cut off, or of which something failed: asked first",
         "app.experiment_resume",
         Place.EXPERIMENT,
         footer=1,

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from specconsole.service import attend
 from specconsole.ui.freshness import Feed, judge
-from specconsole.ui.rows.unit_word import StateWord, engine_word
+from specconsole.ui.rows.unit_word import OLDER, StateWord, engine_word
 from specconsole.ui.widgets.header import Served
 
 if TYPE_CHECKING:
     from specconsole.engine.snapshot import EngineSnapshot
     from specconsole.host.base import Link
+    from specconsole.load.timeline import LoadTimeline
     from specconsole.service.unit import Unit
 
 
@@ -39,6 +41,7 @@ def server(
     feeds: Mapping[str, Feed],
     link: Link | None,
     now: float,
+    attempt: LoadTimeline | None = None,
     *,
     answered: bool,
 ) -> tuple[str, StateWord] | None:
@@ -46,4 +49,6 @@ def server(
     fresh = judge(feeds.get("engine", Feed()), link, now)
     if unit is None or engine is None or fresh.stale:
         return None
+    if attempt is not None and attempt.note == attend.OLDER:
+        return unit.key, OLDER
     return unit.key, engine_word(engine, answered, fresh.pace)

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from specconsole.load.verdict import Verdict
     from specconsole.service.unit import Unit
 
+ASKING = "asking its server, reading its log…"
+NOT_ASKED = "its server cannot be asked, its log is read"
+
 
 @dataclass(frozen=True)
 class Loading:
@@ -31,8 +34,8 @@ class Loading:
     trend: Trend = field(default_factory=Trend)
     refused: bool = False
     """Its server was seen not to answer yet."""
-    unasked: bool = False
-    """It runs, and that is all: its beginning was not seen, and its server was not asked yet whether it serves."""
+    unsure: str = ""
+    """It runs, and that is all: why it is not known whether it loads or serves; "" where it is."""
 
     @property
     def age_s(self) -> float | None:
@@ -42,5 +45,5 @@ class Loading:
 
     @property
     def goes_on(self) -> bool:
-        """It is known to load: neither answering, nor over, nor still to be asked."""
-        return self.attempt.stage is Stage.LOADING and not self.unasked
+        """It is known to load: neither answering, nor over, nor unsure."""
+        return self.attempt.stage is Stage.LOADING and not self.unsure

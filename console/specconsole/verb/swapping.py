@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from specconsole.clock import Clock
-from specconsole.errors import NotPermitted, SpecConsoleError, UsageError
+from specconsole.errors import NotPermitted, NotRunning, SpecConsoleError, UsageError
 from specconsole.history.memory import Memory, path_for
 from specconsole.host.base import Host
 from specconsole.profile import Profile
@@ -159,7 +159,12 @@ class Session:
         from specconsole.service.secret import api_key
 
         units = await discover(self.host, self.profile)
-        target = choose.named(units, unit, self.host.name) if unit else choose.running(units, self.host.name)
+        try:
+            target = choose.named(units, unit, self.host.name) if unit else choose.running(units, self.host.name)
+        except NotRunning as error:  # between its stop and its start no unit runs
+            if ident := (await prepare.look(self.host)).running:
+                raise NotRunning(error.title, f"But {prepare.swap_runs(self.host, ident)}.") from error
+            raise
         key = None if self.host.read_only else await api_key(self.host, target, self.profile, os.environ)
         plan = await prepare.plan(
             self.host,

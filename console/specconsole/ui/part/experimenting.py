@@ -8,6 +8,7 @@ from textual.reactive import var
 
 from specconsole.errors import SpecConsoleError
 from specconsole.host.base import Link, LinkKind
+from specconsole.text import one_line
 from specconsole.ui.part.feeding import Source, follow
 from specconsole.ui.part.remembering import RememberApp
 from specconsole.ui.screens.choose import ChooseScreen
@@ -15,6 +16,7 @@ from specconsole.ui.screens.confirm import ConfirmScreen
 
 if TYPE_CHECKING:
     from specconsole.engine.snapshot import EngineSnapshot
+    from specconsole.experiment.fetch import StepResult
     from specconsole.experiment.watch import Standing
     from specconsole.host.lying import Lying
     from specconsole.service.unit import Unit
@@ -36,8 +38,8 @@ class ExperimentApp(RememberApp):
     """Why it cannot be followed, in a sentence; "" while it can."""
     experimenting: var[bool] = var(False, bindings=True)
     """One is followed."""
-    interrupted: var[str] = var("", bindings=True)
-    """The id of one that nobody goes on with; "": there is none."""
+    unmeasured: var[str] = var("", bindings=True)
+    """The id of one of which something is left to measure, and that nobody goes on with; "": there is none."""
     reported: var[Reported | None] = var(None, bindings=True)
     """What came out of it."""
 
@@ -59,9 +61,9 @@ class ExperimentApp(RememberApp):
             self.run_worker(self._cancel_experiment(self.experiment), group="experiment-order", exclusive=True)
 
     def action_experiment_resume(self) -> None:
-        """Ask whether to let the interrupted experiment go on."""
-        if self.interrupted and not self.experimenting:
-            self.run_worker(self._resume(self.interrupted), group="experiment", exclusive=True)
+        """Say what of an experiment is left to measure, and ask whether to go on with it."""
+        if self.unmeasured and not self.experimenting:
+            self.run_worker(self._resume(self.unmeasured), group="experiment", exclusive=True)
 
     def action_experiment_compare(self) -> None:
         """Lay the runs of the experiment side by side."""
@@ -75,7 +77,7 @@ class ExperimentApp(RememberApp):
         """Only what there is something for."""
         there = {
             "experiment_cancel": self.experimenting,
-            "experiment_resume": bool(self.interrupted) and not self.experimenting,
+            "experiment_resume": bool(self.unmeasured) and not self.experimenting,
             "experiment_compare": self.reported is not None,
         }
         return there.get(action, True) and super().check_action(action, parameters)
@@ -106,7 +108,7 @@ class ExperimentApp(RememberApp):
 
     async def _follow_experiment(self, ident: str) -> None:
         self.experiment, self.experiment_error, self.reported = None, "", None
-        self.interrupted, self.experimenting = "", True
+        self.unmeasured, self.experimenting = "", True
         source = Source(
             "experiment",
             lambda: self.sources.experiments.follow(ident),
@@ -117,8 +119,9 @@ class ExperimentApp(RememberApp):
         await follow(source, self.clock, self._faults, lambda said: self.tell(said, "error"))
         self.experimenting = False  # cancelled only with the app, which has no screen left to tell
         standing = self.experiment
+        if standing is not None and (standing.interrupted or standing.left):
+            self.unmeasured = ident
         if standing is not None and standing.interrupted:
-            self.interrupted = ident
             self.tell("The experiment was interrupted; key 8 shows it.", "error")
         elif standing is not None and standing.view.end is not None:
             await self._report(ident)
@@ -155,10 +158,11 @@ class ExperimentApp(RememberApp):
             self.tell(str(error), "error")
 
     async def _resume(self, ident: str) -> None:
-        said = (
-            "The experiment goes on with the first step that was not measured: units are stopped and started for hours."
-            " What was measured is kept."
-        )
+        left = self.experiment.left if self.experiment is not None else ()
+        what = "The experiment goes on with the first step that was not measured"
+        if left:
+            what = f"The experiment goes on with what was not measured, {', then '.join(map(_left, left))}"
+        said = f"{what}: units are stopped and started for hours. What was measured is kept."
         if not await self.push_screen_wait(ConfirmScreen(said, "Let it go on?")):
             return
         try:
@@ -220,10 +224,16 @@ class ExperimentApp(RememberApp):
             return self.experimenting
         last = next((one for one in reversed(found) if one.running), found[-1])
         seen = self.experiment is not None and self.experiment.id == last.id
-        if not seen or (last.running and self.interrupted == last.id):
+        if not seen or (last.running and self.unmeasured == last.id):
             self.tell(_how(last), "information" if last.outcome == "finished" else "warning")
             self.run_worker(self._follow_experiment(last.id), group="experiment", exclusive=True)
         return last.running
+
+
+def _left(step: StepResult) -> str:
+    """A step that is to be measured, and why it was not."""
+    why = next((cell.why for cell in step.cells if cell.state == "failed" and cell.why), step.why)
+    return f"step {step.number + 1} {one_line(step.arm, 24)}{f' ({one_line(why, 120)})' if why else ''}"
 
 
 def _running(units: tuple[Unit, ...]) -> set[str]:

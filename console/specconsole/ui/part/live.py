@@ -377,7 +377,9 @@ class LiveApp(TellingApp):
     def _derive(self) -> None:
         self.starts = self._starts.view(self.loads)
         self._announce_hangs()
-        self.server = derived.server(self.unit, self.engine, self.feeds, self.link, self.now, answered=self._answered)
+        led = self._starts.of(self.unit.key) if self.unit else None
+        known = (self.unit, self.engine, self.feeds, self.link, self.now, led.attempt if led else None)
+        self.server = derived.server(*known, answered=self._answered)
         self.served = derived.served(self.unit, self.engine)
 
     def _keep_selection(self, units: tuple[Unit, ...]) -> None:

@@ -9,7 +9,7 @@ from specconsole.load import trend
 from specconsole.load.estimate import Estimate
 from specconsole.load.timeline import LoadTimeline, Stage
 from specconsole.load.trend import Trend
-from specconsole.ui.loading import Loading
+from specconsole.ui.loading import ASKING, NOT_ASKED, Loading
 
 if TYPE_CHECKING:
     from specconsole.clock import Clock
@@ -143,14 +143,17 @@ class Starts:
             standing.diagnosis,
             self._trends.get(key, Trend()),
             follower.watched == attempt.invocation,
-            self._unasked(key, follower, attempt),
+            self._unsure(key, follower, attempt),
         )
 
-    def _unasked(self, key: str, follower: Follower, attempt: LoadTimeline) -> bool:
-        """Whether all that is known of a start that may load or serve is that systemd calls its unit active."""
-        if attempt.stage is not Stage.LOADING or follower.watched == attempt.invocation or attempt.note:
-            return False
-        told = key in self._mute and bool(attempt.spans) and attempt.startup_at is None
-        return (
-            follower.unit.state.active == "active" and not told and self._begun.get(key) != (attempt.invocation, True)
-        )
+    def _unsure(self, key: str, follower: Follower, attempt: LoadTimeline) -> str:
+        """Why all that is known of a start is that systemd calls its unit active; "" where more is."""
+        if attempt.stage is not Stage.LOADING or follower.watched == attempt.invocation:
+            return ""
+        if follower.unit.state.active != "active" or self._begun.get(key) == (attempt.invocation, True):
+            return ""
+        if attempt.note:
+            return attempt.note
+        if key not in self._mute:
+            return ASKING
+        return "" if attempt.spans and attempt.startup_at is None else NOT_ASKED

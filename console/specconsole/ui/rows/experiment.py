@@ -67,6 +67,9 @@ def standing_row(standing: Standing | None, error: str, at: float, stamp: Stamp,
     if (end := standing.view.end) is not None:
         outcome = text.one_line(str(end.get("outcome")), 40)
         mark, ink, word = _ENDS.get(outcome, ("✖", "bad", outcome))
+        if rest := len(standing.left):
+            mark, ink = ("▲", "warn") if ink == "good" else (mark, ink)
+            word = f"{word}, {rest} of {len(standing.steps)} steps left; R measures what is left"
         return apart(((f" {mark} {name}: {word}", ink),), ((f"{_took(standing)} ", "muted"),), cells)
     if standing.interrupted:
         said = f" ✖ {name} was interrupted, and nobody goes on with it; R lets it go on"

@@ -33,7 +33,6 @@ INKS = {
 _CALM = {name: at for at, name in enumerate(("", "count", "verdict", "evidence", "flags", "do", "look", "missing"))}
 _PRESSING = {name: at for at, name in enumerate(("", "verdict", "do", "evidence", "count", "look", "flags", "missing"))}
 """What is told first where rows are few: of a load that gets on, and of one that somebody should look at."""
-ASKING = "asking its server, reading its log…"
 """What is done about a unit of which only systemd told yet."""
 _UNJUDGED = "not answering yet; ready is health, model list and one generated token"
 
@@ -75,9 +74,16 @@ def summary_row(loading: Loading, cells: int) -> Row:
         return fitting(
             [(0, ((name(loading.unit), "text"),)), (1, ((again.removeprefix(" · "), "muted"),)), (0, (state,))], cells
         )
-    if loading.unasked:
+    if loading.unsure:
         state = (f"◌ running {text.duration(loading.age_s)}", "text")
-        return fitting([(0, ((name(loading.unit) + again, "text"),)), (0, (state,)), (1, ((ASKING, "muted"),))], cells)
+        return fitting(
+            [
+                (0, ((name(loading.unit) + again, "text"),)),
+                (0, (state,)),
+                (1, ((text.one_line(loading.unsure, 200), "muted"),)),
+            ],
+            cells,
+        )
     said = ready_words(loading.expected, attempt)
     mark = " (" if loading.expected.ready else "; "  # what comes after it may be left out where there is no room
     ready, _, rest = said.partition(mark)

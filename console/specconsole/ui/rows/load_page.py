@@ -13,7 +13,7 @@ from specconsole.load.timeline import Certainty, LoadTimeline, Span, Stage
 from specconsole.load.verdict import Verdict
 from specconsole.load.words import basis_words, count_words, ready_words, span_words, waiting_words
 from specconsole.ui.loading import Loading
-from specconsole.ui.rows.load import ASKING, INKS, other_row, word
+from specconsole.ui.rows.load import INKS, other_row, word
 from specconsole.ui.rows.load_chart import chart_rows
 from specconsole.ui.rows.row import Row, apart, cut, fitting
 from specconsole.ui.rows.unit_word import name
@@ -35,7 +35,7 @@ def standing_row(loading: Loading | None, cells: int) -> Row:
 
 def _stage(loading: Loading) -> tuple[str, str]:
     age = text.duration(loading.age_s)
-    if loading.unasked:
+    if loading.unsure:
         return (f"◌ running {age}", "text")
     return {
         Stage.LOADING: (f"◐ loading {age}", "busy"),
@@ -48,7 +48,7 @@ def _stage(loading: Loading) -> tuple[str, str]:
 
 
 def _when(loading: Loading) -> Row:
-    said = ASKING if loading.unasked else ready_words(loading.expected, loading.attempt)
+    said = text.one_line(loading.unsure, 200) or ready_words(loading.expected, loading.attempt)
     return ((said, "accent" if loading.expected.ready else "muted"),) if said else ()
 
 

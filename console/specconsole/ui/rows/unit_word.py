@@ -36,6 +36,8 @@ _BY_HEALTH = {
 LOADING = _BY_HEALTH[Health.REFUSED]
 STALLED = StateWord("▲", "stalled", "warn")
 GONE = StateWord("▲", "not answering", "warn")
+OLDER = StateWord("▲", "older server", "warn")
+"""What answers on its port began before the unit was started: a process that was left, or somebody else's."""
 UNDERIVED = StateWord("○", "not derived", "muted")
 QUIET_S = 5.0
 """Requests run, and for this long no token was counted: said, since /health alone would not tell."""

@@ -10,12 +10,15 @@ from specconsole import text
 from specconsole.engine.health import Health
 from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.load.timeline import LoadTimeline
+from specconsole.service.attend import OLDER
 from specconsole.service.unit import Unit
 from specconsole.ui import keys
 from specconsole.ui.freshness import Feed, Freshness
+from specconsole.ui.loading import ASKING, NOT_ASKED
 from specconsole.ui.rows.engine import engine_rows
-from specconsole.ui.rows.load import ASKING, load_note
+from specconsole.ui.rows.load import load_note
 from specconsole.ui.rows.row import Row, Run, faded, fitting
+from specconsole.ui.rows.said import said_rows
 from specconsole.ui.rows.unit_word import QUIET_S, name
 from specconsole.ui.widgets.pane import Pane
 from specconsole.ui.widgets.rows import Rows
@@ -72,8 +75,10 @@ class EnginePane(Pane):
             return ()
         who: Row = ((name(self.unit), "text"), ("  ", "text"))
         if self.engine is None:
-            return (*who, ("not asked yet", "muted"))
+            return (*who, ("cannot be asked", "warn") if fresh.problem else ("not asked yet", "muted"))
         words, ink = standing(self.engine)
+        if self.attempt and self.attempt.note == OLDER and self.engine.health is Health.ANSWERING:
+            words, ink = f"▲ {OLDER}", "warn"
         note = load_note(self.attempt) if self.engine.health is Health.ANSWERING else ()
         said: Row = ((words, "muted" if fresh.stale and ink == "good" else ink),)
         parts = [(0, who[:1]), (0, said), (2, note), (1, _windows(self.engine))]
@@ -85,7 +90,8 @@ class EnginePane(Pane):
         if self.unit is None:
             body.show([(("  waiting for the units…" if fresh.waiting else "  no unit runs", "muted"),)])
         elif self.engine is None:
-            body.show([(("  systemd runs it; ", "text"), (ASKING, "muted"))])
+            said = f"{NOT_ASKED}: {fresh.problem}" if fresh.problem else ASKING
+            body.show(said_rows(" systemd runs it; ", "text", said, self.size.width, "muted"))
         else:
             rows = engine_rows(self.engine, self.size.width, self.size.height - 1)
             body.show(faded(row) for row in rows) if fresh.stale else body.show(rows)
