@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from specconsole.gpu.fault import Fault, FaultWatch
+from specconsole.gpu.fault import Fault, FaultWatch, troubles
 from specconsole.gpu.sample import Gpu
 from tests.gpu.fleets import fleet, gpu, lost
 
@@ -99,3 +99,22 @@ def test_the_gravest_comes_first() -> None:
     faults = watch.feed(fleet(gpu(0, xid=31), lost(1), gpu(2, ecc_uncorrected=1)))
     assert [fault.grave for fault in faults] == [True, True, False]
     assert [fault.gpu for fault in faults] == [1, 2, 0]
+
+
+def test_one_thing_is_told_once_for_all_cards_that_have_it() -> None:
+    ghosts = [Fault(n, "ghost", f"a kernel only waits: {n}", grave=False) for n in range(8)]
+    ecc = [Fault(n, "ecc", "2 uncorrected ECC errors since the driver was loaded") for n in (2, 5)]
+    hot = [Fault(3, "slowed", "slowed by thermal at 92 °C")]
+    assert [str(one) for one in troubles([*hot, *ecc, *ghosts])] == [
+        "GPUs 2, 5: uncorrected ECC errors",
+        "GPU 3: slowed by thermal at 92 °C",
+        "GPUs 0 to 7: kernels only wait",
+    ]
+    assert [one.grave for one in troubles([*ghosts, *ecc])] == [True, False]
+    assert str(troubles([Fault(-1, "lost", "gone"), Fault(2, "lost", "gone")])[0]) == "2 GPUs: lost"
+
+
+def test_two_faults_of_one_card_are_of_one_card() -> None:
+    twice = [Fault(3, "ecc", "1 uncorrected ECC error"), Fault(3, "ecc", "again")]
+    assert str(troubles(twice)[0]) == "GPU 3: 1 uncorrected ECC error"
+    assert troubles([]) == ()

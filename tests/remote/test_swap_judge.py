@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from specconsole.remote import swap_judge as judge
-from specconsole.remote.swap_judge import GIB, MIB, Entry, removable, signature, steady
+from specconsole.remote.swap_judge import GIB, MIB, Entry, cleaned, removable, signature, steady
 
 NOBODY: frozenset[int] = frozenset()
 
@@ -146,3 +146,14 @@ def test_cards_that_say_the_same_say_it_once() -> None:
     assert judge.together(cards[:3]) == "GPU 0 to 2: 0 MiB used"
     assert (judge.numbers([4]), judge.numbers([0, 1])) == ("4", "0, 1")
     assert (judge.many(1, "entry", "entries"), judge.many(0, "entry", "entries")) == ("1 entry", "0 entries")
+
+
+def test_every_entry_that_a_unit_had_is_accounted_for() -> None:
+    removed = [{"name": "psm_1", "size": 80 * MIB}]
+    left = [{"name": "psm_2", "size": 1, "why": "a process still holds it"}, {"name": "staged", "size": 9}]
+    own = ["psm_1", "psm_2", "psm_3", "psm_4"]
+    assert cleaned(own, removed, left) == (
+        "its 4 entries of /dev/shm: 1 removed (80 MiB), 2 went with its processes, 1 left alone; 1 of others left alone"
+    )
+    assert cleaned(["psm_3"], [], []) == "its 1 entry of /dev/shm: 1 went with its processes; 0 of others left alone"
+    assert cleaned([], [], left) == "it had no entry of /dev/shm; 2 of others left alone"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+import specconsole
 from specconsole.host.base import LinkKind
 from specconsole.service.check import Check, Level
 from specconsole.ui import commands
@@ -18,6 +22,19 @@ from tests.ui.scene import NGRAM, Scene, appears, gpu, record, shown
 from tests.ui.test_unit_screen import MINE, load
 
 WILD = "é 中文 👩‍👩‍👧 🇩🇪 \u0301 עברית ━ ⣿ \U0001f600 ﷽"
+PACKAGE = Path(specconsole.__file__).parent
+UNKNOWN = {"◌", "\ufffd"}
+"""What is not known: a question is their likeness."""
+SOURCES = [path for path in (PACKAGE / "ui").rglob("*.py") if path.name != "placed.py"]
+"""`placed.py` tells terminals' cells of all of Unicode; it draws none of it."""
+
+
+def texts(tree: ast.AST) -> Iterator[str]:
+    """The texts of a module that are not docstrings."""
+    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
+            yield node.value
 
 
 @given(st.text())
@@ -107,6 +124,23 @@ async def test_a_unit_and_the_palette() -> None:
         await scene.press(pilot, "colon")
         await appears(scene, pilot, "Leave the console")
         assert_plain(scene)
+
+
+async def test_no_sign_of_ours_becomes_a_question() -> None:
+    scene = Scene(ascii_only=True).fill()
+    async with scene.app.run_test(size=(100, 30)) as pilot:
+        await appears(scene, pilot, "serving")
+        for key in ("question_mark", "colon"):
+            await scene.press(pilot, key)
+            assert "??" not in shown(scene), key
+            await scene.press(pilot, "escape")
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_every_sign_that_is_written_has_a_likeness(path: Path) -> None:
+    """A sign that stands for a state and one that is not known must not look the same."""
+    signs = {char for text in texts(ast.parse(path.read_text("utf-8"))) for char in text if not char.isascii()}
+    assert {sign for sign in signs - UNKNOWN if glyph(sign) == "?" * cell_len(sign)} == set()
 
 
 def test_without_it_nothing_is_changed() -> None:

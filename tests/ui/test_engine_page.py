@@ -12,7 +12,7 @@ from specconsole.engine.health import Health
 from specconsole.engine.history import EngineHistory
 from specconsole.engine.metrics import parse
 from specconsole.engine.snapshot import EngineSnapshot
-from specconsole.engine.spec import spec_counters
+from specconsole.engine.spec import SpecCounters, spec_counters
 from specconsole.engine.window import measure
 from specconsole.ui.rows.engine_page import curves_of, page_rows
 from specconsole.ui.rows.row import plain, width
@@ -37,6 +37,24 @@ def page(cells: int = 120, height: int = 37, **changes: Any) -> list[str]:
     rows = page_rows(snapshot, past(snapshot), cells, height)
     assert all(width(row) <= cells for row in rows)
     return [plain(row).rstrip() for row in rows]
+
+
+def test_nothing_of_a_page_is_cut_at_80() -> None:
+    before, after = parse(scraped.text("0.24-M5-ready")), parse(scraped.text("0.24-M5-end"))
+    said = page(80, window=measure(before, after, 100.0), spec=spec_counters(after), notes=("A long note. " * 12,))
+    assert not [line for line in said if "…" in line]
+    table = " ".join(said)
+    assert " ".join(table.split()).count("A long note.") == 12
+    assert "TTFT: arrival to first token, queueing included" in " ".join(table.split())
+    assert next(line for line in said if line.split()[-3:] == ["4,368", "21,840", "10,390"]).startswith(" over 100 s")
+
+
+def test_positions_go_on_below_where_there_are_many() -> None:
+    many = SpecCounters(100, 1200, 300, tuple(range(60, 48, -1)))
+    said = page(80, spec=many, window=full_window(spec=many))
+    heads = [line.split() for line in said if line.split()[:1] in (["speculation"], ["7"])]
+    assert heads == [["speculation", *map(str, range(1, 7))], [*map(str, range(7, 13))]]
+    assert not [line for line in said if "…" in line]
 
 
 def test_a_recorded_run_agrees_with_its_counters_to_the_last_position() -> None:
@@ -74,7 +92,7 @@ def test_curves_have_fixed_or_round_scales() -> None:
 def test_what_a_version_does_not_tell_is_said() -> None:
     said = page(window=full_window(ttft=None, queue=None))
     assert any(
-        line.split()[:2] == ["TTFT", "—"] and "not told: this version has no such counter" in line for line in said
+        line.split()[:2] == ["TTFT", "—"] and "not told: no such counter in this version" in line for line in said
     )
     assert any(
         "12 requests of one token are left out of TPOT" in line for line in page(window=full_window(one_token=12.0))

@@ -85,8 +85,17 @@ def test_several_engines_have_a_row_each_and_their_spread_is_told() -> None:
     assert "KV 41 % (12–87)" in lines[0]
     assert lines[3].startswith("engine 0   running 3   waiting 0   out 20.0 tok/s   KV 12 %")
     assert [line.split()[1] for line in lines[3:]] == ["0", "1", "2", "3"]
-    assert wanted(engine(window=full_window(engines=GROUP))) == 7
-    assert wanted(engine()) == wanted(None) == 3
+    assert wanted(engine(window=full_window(engines=GROUP)), 200) == 7
+    assert wanted(engine(), 200) == 3
+    assert wanted(engine(spec=None), 200) == 2
+
+
+def test_notes_have_rows_where_there_are_some() -> None:
+    notes = tuple(f"Counter {name} is not told by this version." for name in "abcd")
+    whole = shown(80, 8, notes=notes)
+    assert " ".join(whole[3:]) == " ".join(notes)
+    assert wanted(engine(notes=notes), 80) == len(whole)
+    assert shown(80, 4, notes=notes)[3].endswith("…")
 
 
 def test_versions_without_drafts_tell_the_rate_alone() -> None:

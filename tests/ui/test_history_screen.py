@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timezone
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ from specconsole.bench.trend import trends
 from specconsole.errors import CommandFailed
 from specconsole.history.entry import Experiment, Load, Run
 from specconsole.ui.feed.history import Remembered
+from specconsole.ui.local_time import LocalTime
 from specconsole.ui.rows.history import Item, item_row, items, whole
 from specconsole.ui.rows.row import plain, width
 from specconsole.ui.rows.trend import trend_rows
 from specconsole.ui.screens.history import HistoryScreen
 from specconsole.ui.screens.kept import KeptScreen
+from specconsole.ui.screens.trend import TrendScreen
 from tests.bench.test_trend import run as started
 from tests.ui.pasts import HOST, LOADS, NIGHT, SWAPS, arms, at
 from tests.ui.scene import NGRAM, Scene, appears, shown
@@ -207,7 +210,9 @@ async def test_to_a_file_and_from_one(make_scene: Callable[..., Scene]) -> None:
     scene = remembering(make_scene)
     async with scene.app.run_test(size=(120, 40), notifications=True) as pilot:
         await scene.settle(pilot)
-        await scene.press(pilot, "5", "s", *"out.gz", "enter")
+        await scene.press(pilot, "5", "s")
+        await appears(scene, pilot, "specconsole-history-2023-11-14-221320.jsonl.gz")
+        await scene.press(pilot, "ctrl+u", *"out.gz", "enter")
         await appears(scene, pilot, "out.gz holds 3 records.")
         await scene.press(pilot, "i", *"in.gz", "enter")
         await appears(scene, pilot, "in.gz: 3 records")
@@ -236,6 +241,12 @@ async def test_a_long_list_keeps_its_cursor_in_view(make_scene: Callable[..., Sc
         scene.app.remembered = Remembered((*many_more, *scene.feeds.past.known.loads))
         await scene.settle(pilot)
         assert here.here.entry.unit == "u497.service", "the cursor stays on its entry"
+
+
+def test_what_got_worse_is_never_cut_behind_long_names() -> None:
+    page = TrendScreen("gpu-host." * 9, "vllm-with-a-long-name-" * 3, LocalTime(timezone.utc))
+    assert plain(page.standing(80)).endswith(" nothing is worse than usual, as far as can be told ")
+    assert width(page.standing(80)) == 80
 
 
 def test_trend_rows_fit() -> None:

@@ -15,7 +15,7 @@ from specconsole.load.timeline import Certainty, LoadTimeline, Progress, Span
 from specconsole.load.trend import Point, Trend
 from specconsole.load.verdict import Judgement, Verdict
 from specconsole.ui.loading import Loading
-from specconsole.ui.rows.load import load_rows, phases_row, summary_row
+from specconsole.ui.rows.load import load_rows, phases_row, summary_row, wanted
 from specconsole.ui.rows.load_chart import chart_rows, spread
 from specconsole.ui.rows.load_page import page_rows, standing_row
 from specconsole.ui.rows.row import plain, width
@@ -197,6 +197,25 @@ def test_a_failure_is_named_with_what_to_do() -> None:
     assert "failed" in plain(summary_row(loading(97.0, attempt=ended), 80))
     undiagnosed = text(loading(97.0, attempt=ended)).splitlines()
     assert undiagnosed[1] == "  ModuleNotFoundError: No module named 'flashinfer'"
+
+
+def test_three_rows_tell_why_and_what_to_do_whole() -> None:
+    ended = load.failed(replayed("dense-dies"), 97.0, "it exited with an error (exited 1)")
+    said = Diagnosis(
+        "oom", "Memory", "It is full.", "x", advice=("Lower it " + "so that more stays free " * 3 + "then", "Or wait.")
+    )
+    rows = [plain(row) for row in load_rows(loading(97.0, attempt=ended, diagnosis=said), 80, 3)]
+    assert rows[0] == "  Memory: It is full."
+    assert " ".join(" ".join(rows[1:]).split()) == f"do: {said.advice[0]}".strip()
+    whole = [plain(row) for row in load_rows(loading(97.0, attempt=ended, diagnosis=said), 80, 9)]
+    assert whole[0].startswith("  ✖ ended 1:37")
+    assert whole[-1] == "  or: Wait."
+    assert wanted(loading(97.0, attempt=ended, diagnosis=said), 80) == len(whole)
+    stuck = Verdict(Judgement.STUCK, "nothing comes", ("a reading",), advice="Try this.", stalled_s=280.0)
+    alarm = [plain(row) for row in load_rows(loading(84.0, verdict=stuck), 100, 3)]
+    assert alarm[0].startswith("  STUCK in ")
+    assert alarm[0].endswith("nothing moves for 4:40: nothing comes")
+    assert alarm[1:] == ["  a reading", "  do: Try this."]
 
 
 def test_a_stop_on_request_is_no_failure() -> None:

@@ -29,6 +29,7 @@ async def test_rows_below_are_counted_until_they_were_seen(scene: Scene) -> None
         scene.app.push_screen(Long())
         await appears(scene, pilot, "rows more: ↓ · y does it")
         below = int(next(iter(re.findall(r"(\d+) rows more", shown(scene)))))
+        assert below == 30 - (24 - 8), "no blank that could be a row of the plan"
         assert f"row {30 - below}" in shown(scene)
         assert f"row {30 - below + 1}" not in shown(scene)
         await scene.press(pilot, "down")

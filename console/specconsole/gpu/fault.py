@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from specconsole.gpu.history import key
 from specconsole.gpu.sample import Fleet, Gpu
 from specconsole.remote.probe_gpu import SILENT
+from specconsole.remote.swap_judge import numbers
 from specconsole.text import age, one_line, percent, rate
 
 LASTING_SAMPLES = 3
@@ -70,6 +71,45 @@ class Fault:
 
     def __str__(self) -> str:
         return f"GPU {self.gpu}: {self.text}" if self.gpu >= 0 else f"a GPU: {self.text}"
+
+
+_SEVERAL = {
+    "lost": "lost",
+    "silent": "no answer",
+    "xid": "Xid errors",
+    "ecc": "uncorrected ECC errors",
+    "slowed": "slowed",
+    "ghost": "kernels only wait",
+}
+"""What is wrong with several GPUs at once, by the kind of their faults; each one's own words stand with it."""
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Faults of one kind, of one GPU or of several."""
+
+    faults: tuple[Fault, ...]
+
+    @property
+    def grave(self) -> bool:
+        """None of it is harmless."""
+        return self.faults[0].grave
+
+    def __str__(self) -> str:
+        gpus = sorted({fault.gpu for fault in self.faults})
+        if len(gpus) == 1:
+            return str(self.faults[0])
+        which = f"GPUs {numbers(gpus)}" if gpus[0] >= 0 else f"{len(gpus)} GPUs"
+        return f"{which}: {_SEVERAL[self.faults[0].kind]}"
+
+
+def troubles(faults: Iterable[Fault]) -> tuple[Trouble, ...]:
+    """What is wrong, one thing once: the gravest first, and of equals the one that more GPUs have."""
+    found: dict[tuple[str, bool], list[Fault]] = {}
+    for fault in faults:
+        found.setdefault((fault.kind, fault.grave), []).append(fault)
+    made = [Trouble(tuple(one)) for one in found.values()]
+    return tuple(sorted(made, key=lambda one: (not one.grave, -len(one.faults))))
 
 
 class FaultWatch:

@@ -133,6 +133,19 @@ def size(count: float) -> str:
 
 # -- /dev/shm --
 
+
+def cleaned(own: Sequence[str], removed: Sequence[Row], left: Sequence[Row]) -> str:
+    """What became of each entry that the unit had, and how many others lie there."""
+    kept = len({one["name"] for one in left} & set(own))
+    gone = len(own) - len(removed) - kept
+    said = ["%d removed (%s)" % (len(removed), size(sum(one["size"] for one in removed)))] if removed else []
+    said += ["%d went with its processes" % gone] if gone > 0 else []
+    said += ["%d left alone" % kept] if kept else []
+    mine = "its %s of /dev/shm: %s" % (many(len(own), "entry", "entries"), ", ".join(said))
+    others = "%d of others left alone" % (len(left) - kept)
+    return "%s; %s" % (mine if own else "it had no entry of /dev/shm", others)
+
+
 NAMES = re.compile(r"(?:psm_|sem\.mp-|sem\.loky-|loky-|nccl-|torch_|vllm_|VLLM_|cuda\.shm\.)")
 """How entries begin that vLLM, multiprocessing, loky, NCCL and torch make."""
 

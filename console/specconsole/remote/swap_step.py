@@ -6,7 +6,7 @@ import re
 from typing import Any, Dict, FrozenSet, List, Optional
 
 from specconsole.remote import drive_folder, swap_judge
-from specconsole.remote.swap_judge import GIB, MIB, many, size
+from specconsole.remote.swap_judge import GIB, MIB, cleaned, many, size
 from specconsole.remote.swap_record import floors
 from specconsole.remote.swap_run import Before, Foreign, Run, Stale, StepFailed, command
 from specconsole.remote.swap_shm import SHM
@@ -274,9 +274,7 @@ def clean(run: Run) -> None:
         if not before.entries and not before.processes:
             continue
         removed, left = run.world.shm_clean(before.entries, before.since_ns, before.uids)
-        total = sum(one["size"] for one in removed)
-        count = many(len(removed), "entry", "entries")
-        text = "%s of /dev/shm removed (%s), %d left alone" % (count, size(total), len(left))
+        text = cleaned([one.name for one in before.entries.values()], removed, left)
         run.note("%s: %s" % (key, text), removed=removed, left=sorted(left, key=lambda one: -one["size"])[:100])
     run.before.clear()
 

@@ -28,16 +28,16 @@ from specconsole.ui.paint import theme
 from specconsole.ui.paint.ascii import AsciiFilter
 from specconsole.ui.paint.colourless import Colourless
 from specconsole.ui.paint.terminal import ANEW, lasting
-from specconsole.ui.palette import Commands, Palette
+from specconsole.ui.palette import Commands, Palette, offered, why_not
 from specconsole.ui.part.replaying import ReplayApp
 from specconsole.ui.rows.gpu import neighbour
+from specconsole.ui.screens.live import LiveScreen
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from specconsole.clock import Clock
     from specconsole.ui.feed.host import Feeds
-    from specconsole.ui.screens.live import LiveScreen
     from specconsole.ui.widgets.gpus import GpuChosen
     from specconsole.ui.widgets.units import Chosen
 
@@ -63,6 +63,7 @@ class SpecConsole(ReplayApp):
     BINDINGS: ClassVar = keys.bindings(keys.Place.APP)
     CSS = """
     Toast { background: $panel; color: $foreground; padding: 0 1; margin-top: 0; width: auto; max-width: 60; }
+    ToastRack { margin-bottom: 2; }
     Input > .input--placeholder { color: $ink-muted; }
     """
 
@@ -170,16 +171,32 @@ class SpecConsole(ReplayApp):
         return not keys.hidden(action, bool(self.withheld)) and super().check_action(action, parameters)
 
     def on_key(self, event: Key) -> None:
-        """A key that is not offered, since nothing may be changed here, says so where it does nothing else."""
-        meant = self._withheld_by(event.key)
-        if meant is not None and event.key not in self.screen.active_bindings:
+        """A key that is not offered here says why, where it does nothing else."""
+        if event.key in self.screen.active_bindings:
+            return
+        if (meant := self._withheld_by(event.key)) is not None:
             self.tell(f"{meant.help}: {self.withheld}.", "warning")
+        elif (
+            event.is_printable
+            and isinstance(self.screen, LiveScreen)
+            and (other := self._elsewhere(event.key)) is not None
+        ):
+            self.tell(f"{other.help}: {why_not(self, other)}.")
 
     def _withheld_by(self, key: str) -> keys.Command | None:
         """What a key would do here if the host might be changed."""
         bound = (one for _, known in self.screen._modal_binding_chain for one in known.key_to_bindings.get(key, ()))
         hidden = (one for one in bound if keys.hidden(one.action, bool(self.withheld)))
         return next((keys.BY_ID[one.id] for one in hidden if one.id), None)
+
+    def _elsewhere(self, key: str) -> keys.Command | None:
+        """What a key does on another screen or pane, or once there is something to do it with."""
+        chain = self.screen._modal_binding_chain
+        here = {one.id for _, known in chain for bound in known.key_to_bindings.values() for one in bound}
+        found = [
+            one for one in keys.COMMANDS if key in self._keymap.get(one.id, one.keys).split(",") and offered(self, one)
+        ]
+        return min(found, key=lambda one: one.id not in here, default=None)
 
     def handle_bindings_clash(self, clashed_bindings: set[Binding], node: DOMNode) -> None:  # noqa: ARG002  Textual's
         """Say which commands fight for a key, once."""

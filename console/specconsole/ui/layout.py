@@ -58,29 +58,39 @@ class Plan:
     log_height: int
 
 
-def plan(width: int, height: int, units: int, gpus: int, engine: int = 3, load: int = 0) -> Plan:
+def plan(width: int, height: int, units: int, gpus: int, engine: int = 3) -> Plan:
     """Share out `height` rows (without header and footer) of `width` columns among the panes.
+
+    Each has its least first; what the log then has beyond its share goes to the units, then to the engine, as far as they
+    can fill it.
 
     Args:
         width: columns of the screen.
         height: rows between header and footer.
         units: how many units there are; 0 counts as one line of text.
         gpus: how many GPUs there are, likewise.
-        engine: rows that the engine would fill.
-        load: rows that a load would fill which stands in its place; 0: none does.
+        engine: rows that the engine would fill, or the load that stands in its place.
     """
     units = max(units, 1)
-    engine = 1 + _engine(height, engine, load)
+    low = 1 + (1 if height < 14 else 2 if height < 30 else 3)
     log = max(6, height * 2 // 5) if height >= 30 else 6 if height >= 14 else 3
     if width < WIDE:
         mine = 1 + min(units, 3 if height < 30 else 6)
-        room = max(height - engine - log - mine - 1, 1)
+        room = max(height - low - log - mine - 1, 1)
         tall = 1 + min(_tall(gpus, width - 1, room), room)
-        return Plan(True, width, mine, tall, engine, max(height - engine - mine - tall, 0))
-    room = max(height - engine - log - 1, 1)
+        mine += _more(1 + units - mine, height - low - mine - tall - log)
+        low += _more(1 + engine - low, height - low - mine - tall - log)
+        return Plan(True, width, mine, tall, low, max(height - low - mine - tall, 0))
+    room = max(height - low - log - 1, 1)
     across = _units_width(width, gpus, room)
     tall = 1 + max(min(_tall(gpus, width - across - GAP - 1, room), room), min(units, room))
-    return Plan(False, across, tall, tall, engine, max(height - engine - tall, 0))
+    low += _more(1 + engine - low, height - low - tall - log)
+    return Plan(False, across, tall, tall, low, max(height - low - tall, 0))
+
+
+def _more(wanted: int, spare: int) -> int:
+    """Rows that a pane gets beyond its least."""
+    return max(min(wanted, spare), 0)
 
 
 def _units_width(width: int, gpus: int, room: int) -> int:
@@ -88,18 +98,6 @@ def _units_width(width: int, gpus: int, room: int) -> int:
     least, most = min(max(width // 4, 34), 46), min(max(width * 33 // 100, 34), 46)
     forms = [tiles(gpus, width - across - GAP - 1, room) for across in (least, most)]
     return most if forms[0] == forms[1] else least
-
-
-def _engine(height: int, engine: int, load: int) -> int:
-    """Rows below the title of the engine or load pane: one or two where there is little room, else what it would fill.
-
-    A load has two rows more than an engine where the log can spare them: for its evidence, and for what to do.
-    """
-    if height < 30:
-        return 2 if height >= 14 else 1
-    if height < 44:
-        return 3 if height < 36 else min(max(load, 3), 5)
-    return min(max(engine, load, 3), 8)
 
 
 def _tall(gpus: int, width: int, room: int) -> int:

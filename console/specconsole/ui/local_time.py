@@ -32,6 +32,10 @@ class LocalTime:
         except (OverflowError, OSError, ValueError):
             return "---------- --:--:--"
 
+    def file(self, at: float) -> str:
+        """YYYY-MM-DD-HHMMSS, for the name of a file."""
+        return self.day(at).replace(" ", "-").replace(":", "")
+
     def _write(self, second: int) -> str:
         try:
             return datetime.fromtimestamp(second, self.zone).strftime("%H:%M:%S")

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider, SearchIcon
 from textual.content import Content
 
 from specconsole.text import one_line
@@ -18,6 +18,7 @@ from specconsole.ui.rows.unit_word import name
 
 if TYPE_CHECKING:
     from textual.binding import ActiveBinding
+    from textual.screen import Screen
     from textual.timer import Timer
 
     from specconsole.ui.app import SpecConsole
@@ -53,6 +54,10 @@ class Palette(LeftOnce, Resized, CommandPalette):
     where one leafs through a list that is not laid out yet.
     """
 
+    def on_mount(self) -> None:
+        """Show the key that opens it: the library's magnifier is in few fonts, and has no likeness in ASCII."""
+        self.query_one(SearchIcon).icon = ":"
+
     def set_timer(
         self, delay: float, callback: Callable[[], Any] | None = None, *, name: str | None = None, pause: bool = False
     ) -> Timer:
@@ -66,6 +71,31 @@ class Palette(LeftOnce, Resized, CommandPalette):
     def _action_command_list(self, action: str) -> None:
         with suppress(LookupError):
             super()._action_command_list(action)
+
+
+def offered(console: SpecConsole, command: keys.Command) -> bool:
+    """Whether a command that does not work here and now is worth a word: a replay's own are not where none is played."""
+    if command.place in _DIALOGS or (command.footer is None and not command.mutating):
+        return False
+    return console.replay is not None or not command.id.startswith("replay.")
+
+
+def why_not(console: SpecConsole, command: keys.Command) -> str:
+    """Why a command does not work here and now."""
+    if keys.hidden(command.action, bool(console.withheld)):
+        return console.withheld
+    if command.id in _WITHOUT:
+        return _WITHOUT[command.id]
+    if command.place not in keys.AROUND[_place(console.screen)]:
+        return f"works in: {command.place.value}"
+    return "nothing to do it with now"
+
+
+def _place(screen: Screen[Any]) -> keys.Place:
+    """The innermost place that has keys on a screen."""
+    ids = {active.binding.id for active in screen.active_bindings.values()}
+    places = [command.place for command in keys.COMMANDS if command.id in ids]
+    return max(places, key=lambda place: len(keys.AROUND[place]), default=keys.Place.APP)
 
 
 class Commands(Provider):
@@ -96,29 +126,11 @@ class Commands(Provider):
         console = self._console
         live = {active.binding.id for active in self.screen.active_bindings.values() if active.enabled}
         for command in keys.COMMANDS:
-            if command.id in live or command.place in _DIALOGS or (command.footer is None and not command.mutating):
+            if command.id in live or not offered(console, command):
                 continue
-            if command.id.startswith("replay.") and console.replay is None:
-                continue  # on a host that is there now it would only be in the way
-            why = self._why_not(command)
+            why = why_not(console, command)
             told = partial(console.tell, f"{command.help}: {why}.", "warning")
             yield f"{command.help} — {why}", keys.shown_key(command.keys), told
-
-    def _why_not(self, command: keys.Command) -> str:
-        console = self._console
-        if keys.hidden(command.action, bool(console.withheld)):
-            return console.withheld
-        if command.id in _WITHOUT:
-            return _WITHOUT[command.id]
-        if command.place not in keys.AROUND[self._place()]:
-            return f"works in: {command.place.value}"
-        return "nothing to do it with now"
-
-    def _place(self) -> keys.Place:
-        """The innermost place that has keys here."""
-        ids = {active.binding.id for active in self.screen.active_bindings.values()}
-        places = [command.place for command in keys.COMMANDS if command.id in ids]
-        return max(places, key=lambda place: len(keys.AROUND[place]), default=keys.Place.APP)
 
     async def discover(self) -> Hits:
         """All of it."""

@@ -64,7 +64,9 @@ def test_to_the_variant_and_what_the_world_shows_after_it(act: Callable[..., Don
     done = act("swap", "demo:ngram-pays@600", "ngram", "--yes")
     assert done.code == 0
     assert done.story.outcome == "committed"
-    assert "1 entry of /dev/shm removed (80 MiB), 0 left alone" in done.said
+    assert (
+        "its 10 entries of /dev/shm: 1 removed (80 MiB), 9 went with its processes; 0 of others left alone" in done.said
+    )
     assert "speculation by the log on, by /metrics on" in done.said
     assert done.serving == NGRAM
     machine = done.host.machine

@@ -11,7 +11,7 @@ _CODE = re.compile(r"([0-9;]*)([Hm])")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _NARROW = re.compile(
     "[ -~\u00a0-\u00a8\u00aa-\u00ac\u00af-\u02ff\u0370-\u0482\u048a-\u052f\u2010-\u2027\u2030-\u205e\u2070-\u209c\u20a0-\u20bf"
-    "\u2190-\u21ff\u2200-\u22ff\u23ce\u23f8\u2400-\u2426\u2500-\u25fc\u25ff\u2605\u2606\u2691\u26a0\u2713\u2714\u2716\u2717\u2800-\u28ff]*"
+    "\u2190-\u21ff\u2200-\u22ff\u23ce\u23f8\u2400-\u2426\u2500-\u25fc\u25ff\u2605\u2606\u2691\u26a0\u2713\u2714\u2716-\u2718\u2800-\u28ff]*"
 )
 """Characters that take one cell on every terminal. Of all others (wide ones, emoji, what joins with its neighbour, what is
 written from the right) terminals disagree among themselves and with the library."""

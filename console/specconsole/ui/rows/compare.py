@@ -176,8 +176,8 @@ def _ratios(found: Comparison, cells: int) -> Line:
         ends = fill(((" " * (wide + 2), "text"), (left, "muted")), wide + 2 + PLOT - len(right))
         yield cut((*ends, (right, "muted")), cells)
     weights = (
-        f"All tokens with equal weight: {text.number(found.token_ratio, 3)}. Deviation between starts taken as"
-        f" {judgement.deviation * 100:.1f} %; an effect below {MARGIN * 100:.0f} % does not count."
+        "The answer weighs each prompt alike; with each token alike, as in the row overall, it is"
+        f" {text.number(found.token_ratio, 3)}. Deviation between starts taken as {judgement.deviation * 100:.1f} %; an effect below {MARGIN * 100:.0f} % does not count."
     )
     yield from said_rows("", "muted", weights, cells, "muted")
 

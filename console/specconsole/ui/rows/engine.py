@@ -7,33 +7,51 @@ from specconsole.engine.health import Health
 from specconsole.engine.histogram import Histogram
 from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.engine.window import Engine, Window, spread
-from specconsole.ui.rows.row import Row, bar, cut, fitting
+from specconsole.ui.rows.row import Row, bar, cut, fitting, paragraph
 from specconsole.ui.rows.said import said_rows
 
 _GAP = "   "
 
 
+_ALL = 99
+"""More rows than an engine ever fills, its several engines apart."""
+
+
 def engine_rows(snapshot: EngineSnapshot, cells: int, rows: int) -> tuple[Row, ...]:
     """At most `rows` rows: the more there are, the more is told; or why there are no numbers."""
+    told = told_rows(snapshot, cells, rows)
+    window = snapshot.window
+    if rows <= 2 or window is None or not _numbered(snapshot):
+        return told
+    return (*told, *_engines(window, cells))[:rows]
+
+
+def told_rows(snapshot: EngineSnapshot, cells: int, rows: int = _ALL) -> tuple[Row, ...]:
+    """The same of all engines together: without a row for each of several."""
     if snapshot.health is not Health.ANSWERING:
         reason = text.one_line(snapshot.reason) or "nothing more is known"
         return tuple(cut(row, cells) for row in said_rows(" ", "muted", reason, cells, "muted"))[:rows]
-    notes = _notes(snapshot, cells)
-    if snapshot.running is None and snapshot.no_data:
-        return (cut(((f"  no numbers: {text.one_line(snapshot.no_data)}", "muted"),), cells), notes)
+    if not _numbered(snapshot):
+        said = paragraph(f"no numbers: {text.one_line(snapshot.no_data)}", cells, max(rows, 1), "muted")
+        return (*said, *_notes(snapshot, cells, rows - len(said)))
     window = snapshot.window or Window(seconds=0.0)
-    speculation = speculation_row(snapshot, cells)
+    speculation, latencies = speculation_row(snapshot, cells), _latencies(window, cells)
     if rows <= 2:
         first = _flow(snapshot, window, cells, latencies=True)
-        return tuple(row for row in (first, speculation or _latencies(window, cells) or notes) if row)[:rows]
-    told = [_flow(snapshot, window, cells), _latencies(window, cells), speculation, notes]
-    return (*(row for row in told if row), *_engines(window, cells))[:rows]
+        return tuple(row for row in (first, speculation or latencies) if row)[:rows]
+    told = [row for row in (_flow(snapshot, window, cells), latencies, speculation) if row][:rows]
+    return (*told, *_notes(snapshot, cells, rows - len(told)))
 
 
-def wanted(snapshot: EngineSnapshot | None) -> int:
-    """Rows that would show all: three, and one for each of several engines."""
-    window = snapshot.window if snapshot is not None else None
-    return 3 + (len(window.engines) if window is not None else 0)
+def wanted(snapshot: EngineSnapshot, cells: int) -> int:
+    """Rows that would show all."""
+    several = snapshot.window.engines if snapshot.window is not None else ()
+    return len(engine_rows(snapshot, cells, _ALL + len(several)))
+
+
+def _numbered(snapshot: EngineSnapshot) -> bool:
+    """The engine gives numbers."""
+    return snapshot.health is Health.ANSWERING and not (snapshot.running is None and snapshot.no_data)
 
 
 def _flow(snapshot: EngineSnapshot, window: Window, cells: int, *, latencies: bool = False) -> Row:
@@ -133,9 +151,9 @@ def _engine(engine: Engine) -> Row:
     return joined
 
 
-def _notes(snapshot: EngineSnapshot, cells: int) -> Row:
-    said = [note for note in (snapshot.reason, *snapshot.notes) if note]
-    return cut(((f"  {text.one_line(' '.join(said))}", "muted"),), cells) if said else ()
+def _notes(snapshot: EngineSnapshot, cells: int, rows: int) -> tuple[Row, ...]:
+    said = " ".join(text.one_line(note) for note in (snapshot.reason, *snapshot.notes) if note)
+    return paragraph(said, cells, rows, "muted") if said and rows > 0 else ()
 
 
 def figure(label: str, value: str) -> Row:

@@ -13,9 +13,9 @@ from specconsole.engine.snapshot import EngineSnapshot
 from specconsole.engine.spec import SpecCounters
 from specconsole.engine.window import Window
 from specconsole.ui.rows import plot
-from specconsole.ui.rows.engine import engine_rows, rate, ratio
+from specconsole.ui.rows.engine import rate, ratio, told_rows
 from specconsole.ui.rows.plot import Curve
-from specconsole.ui.rows.row import Row, cut
+from specconsole.ui.rows.row import Row, cut, paragraph
 
 _HIGHEST = 8
 """No plot has more rows than this."""
@@ -29,16 +29,22 @@ _LATENCIES = (
 )
 """Name, field of `Window`, and what it is."""
 
+_FIGURES = 61
+"""Cells of a latency's figures; what it is stands behind them, or below the table where there is no room."""
+_LEFT, _PLACE = 35, 7
+"""Cells ahead of the positions, and of each of them."""
+_COUNTS = "   drafts   drafted  accepted"
+
 
 def page_rows(snapshot: EngineSnapshot, past: EngineHistory, cells: int, height: int) -> list[Row]:
     """The page; where the engine gives no numbers, why."""
     window = snapshot.window
-    rows = [*engine_rows(snapshot, cells, 4 if window is None or not window.engines else 3)]
+    rows = [*told_rows(snapshot, cells)]
     if snapshot.health is Health.ANSWERING and not snapshot.no_data:
         rows += [(), *_curves(snapshot, past, cells, height)]
         if window is not None:
-            rows += [(), *_latencies(window)]
-            rows += _speculation(snapshot, window)
+            rows += [(), *_latencies(window, cells)]
+            rows += _speculation(snapshot, window, cells)
             rows += _engines(window)
             rows += _ended(snapshot, window)
     return [cut(row, cells) for row in rows]
@@ -80,7 +86,8 @@ def curves_of(snapshot: EngineSnapshot, past: EngineHistory) -> Iterator[Curve]:
         yield curve("accepted", text.percent(accepted), "acceptance_rate", 1.0)
 
 
-def _latencies(window: Window) -> Iterator[Row]:
+def _latencies(window: Window, cells: int) -> Iterator[Row]:
+    beside = cells >= _FIGURES + max(len(meaning) for _, _, meaning in _LATENCIES)
     yield ((f" latencies over {window.latency_seconds:.0f} s", "title"),)
     yield (("           requests        mean      p50      p90      p99", "muted"),)
     for name, field, meaning in _LATENCIES:
@@ -89,7 +96,7 @@ def _latencies(window: Window) -> Iterator[Row]:
             yield (
                 (f" {name:<9}", "muted"),
                 (f"{text.UNKNOWN:>9}", "muted"),
-                ("  not told: this version has no such counter, or it began anew", "muted"),
+                ("  not told: no such counter in this version, or it began anew", "muted"),
             )
             continue
         mean = window.tpot_by_token if histogram is None else histogram.mean
@@ -98,13 +105,21 @@ def _latencies(window: Window) -> Iterator[Row]:
         yield (
             (f" {name:<9}", "muted"),
             (f"{count:>9}{text.milliseconds(mean):>12}{quantiles}", "text"),
-            (f"   {meaning}", "muted"),
+            (f"   {meaning}" if beside else "", "muted"),
         )
+    if not beside:
+        yield from _note("; ".join(f"{name}: {meaning}" for name, _, meaning in _LATENCIES), cells)
     if window.one_token:
         said = f"{text.number(window.one_token)} requests of one token are left out of TPOT: vLLM counts them as 0 ms"
-        yield ((f" {said}", "muted"),)
+        yield from _note(said, cells)
     if window.tpot_mixed:
-        yield ((" requests of one token may be in TPOT, which vLLM counts as 0 ms: no lengths are told", "warn"),)
+        said = "requests of one token may be in TPOT, which vLLM counts as 0 ms: no lengths are told"
+        yield from _note(said, cells, "warn")
+
+
+def _note(said: str, cells: int, ink: str = "muted") -> Iterator[Row]:
+    """A sentence below a table, wrapped."""
+    yield from paragraph(said, cells, len(said), ink, indent=1)
 
 
 def _quantile(histogram: Histogram | None, q: float) -> str:
@@ -116,34 +131,45 @@ def _quantile(histogram: Histogram | None, q: float) -> str:
     return f"<{estimate.high * 1000:.0f}" if not math.isinf(estimate.high) else f">{estimate.low * 1000:.0f}"
 
 
-def _speculation(snapshot: EngineSnapshot, window: Window) -> Iterator[Row]:
+def _speculation(snapshot: EngineSnapshot, window: Window, cells: int) -> Iterator[Row]:
     if snapshot.spec is None:
         return
     yield ()
-    lately = window.spec
-    places = max(len(snapshot.spec.per_position), len(lately.per_position) if lately else 0)
-    yield (
-        (" speculation", "title"),
-        ("".join(f"{place:>7}" for place in range(1, places + 1)).rjust(7 * places + 22), "muted"),
-        ("  drafts   drafted  accepted", "muted"),
-    )
-    if lately is not None:
-        yield from _positions(f"over {window.seconds:.0f} s", lately)
-    yield from _positions("since its start", snapshot.spec)
+    spans = [(f"over {window.seconds:.0f} s", window.spec), ("since its start", snapshot.spec)]
+    told = [(over, spec) for over, spec in spans if spec is not None]
+    places = max(len(spec.per_position) for _, spec in told)
+    most = max((cells - _LEFT) // _PLACE, 1)
+    inline = _LEFT + _PLACE * places + len(_COUNTS) <= cells
+    for first in range(0, max(places, 1), most):
+        shown = range(first, min(first + most, places))
+        head = " speculation" if not first else ""
+        names = "".join(f"{place + 1:>{_PLACE}}" for place in shown)
+        yield ((f"{head:<{_LEFT}}", "title"), (names + (_COUNTS if inline else ""), "muted"))
+        for over, spec in told:
+            yield from _positions(over, spec, shown, counts=inline)
+    if not inline:
+        yield ((" " * 17 + _COUNTS, "muted"),)
+        yield from (((f" {over:<16}", "muted"), (_counts(spec), "text")) for over, spec in told)
 
 
-def _positions(over: str, spec: SpecCounters) -> Iterator[Row]:
-    counts = f"{text.number(spec.drafts):>9}{text.number(spec.drafted):>10}{text.number(spec.accepted):>10}"
+def _positions(over: str, spec: SpecCounters, places: range, *, counts: bool) -> Iterator[Row]:
     shares = [f"{share:.2f}" for share in spec.by_position] or [text.UNKNOWN] * len(spec.per_position)
     yield (
         (f" {over:<16}", "muted"),
         (" of all drafts    ", "muted"),
-        ("".join(f"{share:>7}" for share in shares), "text"),
-        (counts, "text"),
+        (_placed(shares, places) + (_counts(spec) if counts else ""), "text"),
     )
     given = [text.UNKNOWN if share is None else f"{share:.2f}" for share in spec.conditional]
     if given:
-        yield ((" " * 17, "text"), (" of those so far  ", "muted"), ("".join(f"{share:>7}" for share in given), "text"))
+        yield ((" " * 17, "text"), (" of those so far  ", "muted"), (_placed(given, places), "text"))
+
+
+def _placed(values: list[str], places: range) -> str:
+    return "".join(f"{value:>{_PLACE}}" for value in values[places.start : places.stop])
+
+
+def _counts(spec: SpecCounters) -> str:
+    return f"{text.number(spec.drafts):>9}{text.number(spec.drafted):>10}{text.number(spec.accepted):>10}"
 
 
 def _engines(window: Window) -> Iterator[Row]:

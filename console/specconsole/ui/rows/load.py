@@ -19,6 +19,8 @@ from specconsole.ui.rows.unit_word import name
 
 _BAR = 20
 _MORE = "Enter: all"
+_ALL = 99
+"""More rows than a load ever fills."""
 _SHORT = {Phase.POST: "post", Phase.KV_CACHE: "kv", Phase.WARMUP: "warm-up", Phase.WARMUP_AFTER: "warm-up"}
 INKS = {
     Judgement.WORKING: "good",
@@ -40,14 +42,9 @@ _UNJUDGED = "not answering yet; ready is health, model list and one generated to
 def load_rows(loading: Loading, cells: int, rows: int, others: Sequence[Loading] = ()) -> tuple[Row, ...]:
     """At most `rows` rows of a start: the more there are, the more is told. `others` load at the same time."""
     if loading.attempt.stage is Stage.FAILED:
-        told = [*_failed(loading, cells)]
-        if rows == 2 and loading.diagnosis and loading.diagnosis.advice and not others:
-            told = [
-                told[1],
-                _with_more(("do: ", loading.diagnosis.advice[0]), cells),
-            ]  # why and what to do, before when
-    elif rows == 2 and _presses(loading.verdict) and not others:
-        told = [*_alarm(loading, loading.verdict, cells)]
+        told = _failed(loading, cells, max(rows - len(others), 1))
+    elif rows in (2, 3) and _presses(loading.verdict) and not others:
+        told = _alarm(loading, loading.verdict, cells, rows)
     else:
         told = _told(loading, cells, max(rows - len(others), 1))
     beside = [other_row(other, cells) for other in others]
@@ -60,9 +57,9 @@ def _presses(verdict: Verdict | None) -> TypeGuard[Verdict]:
     return verdict is not None and (verdict.alarming or bool(verdict.advice))
 
 
-def wanted(loading: Loading | None, others: Sequence[Loading] = ()) -> int:
+def wanted(loading: Loading, cells: int, others: Sequence[Loading] = ()) -> int:
     """Rows that would show all."""
-    return 0 if loading is None else 5 + len(others)
+    return len(load_rows(loading, cells, _ALL + len(others), others))
 
 
 def summary_row(loading: Loading, cells: int) -> Row:
@@ -218,18 +215,25 @@ def verdict_row(loading: Loading, cells: int) -> Row:
     )
 
 
-def _alarm(loading: Loading, verdict: Verdict, cells: int) -> Iterator[Row]:
-    """What presses on two rows: the word, where it stands, what is wrong and what to do, before the readings."""
-    span = loading.attempt.span
+def _alarm(loading: Loading, verdict: Verdict, cells: int, rows: int) -> list[Row]:
+    """What presses on two or three rows: the word, where it stands, what is wrong and what to do, before the readings."""
+    span, ink = loading.attempt.span, INKS[verdict.judgement]
     counted = f" {span.progress.done}/{span.progress.total}" if span and span.progress and not verdict.alarming else ""
-    where = f" in {_short(span.phase)}{counted}" if span else ""
+    where = f"in {_short(span.phase)}{counted}" if span else ""
     still = f", nothing moves for {text.duration(verdict.stalled_s)}" if verdict.stalled_s else ""
     said = text.one_line(f"{where}{still}: {verdict.sentence}", 400).strip()
+    evidence = "; ".join(verdict.evidence)
+    if rows > 2:
+        head = said_block(0, f"{word(verdict)} ", said, cells, (ink, "text"))
+        readings = said_block(2, "", evidence, cells, ("muted", "muted"))
+        return laid([head, readings, said_block(1, "do: ", verdict.advice, cells)], rows)
     begin = f"  {word(verdict)} "
     lines = textwrap.wrap(said, max(cells - len(begin), 20))
-    yield cut(((begin, INKS[verdict.judgement]), (lines[0], "text")), cells)
-    rest = [" ".join(lines[1:]), f"do: {verdict.advice}" if verdict.advice else "", "; ".join(verdict.evidence)]
-    yield _with_more(("", "; ".join(filter(None, rest))), cells)
+    rest = [" ".join(lines[1:]), f"do: {verdict.advice}" if verdict.advice else "", evidence]
+    return [
+        cut(((begin, ink), (lines[0], "text")), cells),
+        _with_more(("", "; ".join(filter(None, rest))), cells),
+    ]
 
 
 def _with_more(said: tuple[str, str], cells: int) -> Row:
@@ -282,7 +286,8 @@ def load_note(attempt: LoadTimeline | None) -> Row:
 # -- after a failure --
 
 
-def _failed(loading: Loading, cells: int) -> Iterator[Row]:
+def _failed(loading: Loading, cells: int, rows: int) -> list[Row]:
+    """When it ended, why, and what to do; where there is little room why and what to do come first."""
     attempt, diagnosis = loading.attempt, loading.diagnosis
     after = text.duration(_after(attempt, attempt.failed_at))
     glyph, ink = ("○", "muted") if attempt.stop_asked else ("✖", "bad")
@@ -291,22 +296,30 @@ def _failed(loading: Loading, cells: int) -> Iterator[Row]:
         if attempt.phase and not attempt.stop_asked and attempt.answering_at is None
         else ""
     )
-    said = ((f"  {glyph} ended {after} after its start{where}: ", ink), (text.one_line(attempt.reason), "text"))
-    yield cut(said, cells)
+    ended = said_block(2, f"{glyph} ended {after} after its start{where}: ", attempt.reason, cells, (ink, "text"))
     if diagnosis is None:
-        if attempt.error:
-            yield cut(((f"  {text.one_line(attempt.error)}", "text"),), cells)
-        return
-    yield cut(
-        (("  ", "text"), (text.one_line(diagnosis.title), "bad"), (f": {text.one_line(diagnosis.sentence)}", "text")),
-        cells,
-    )
-    for advice in diagnosis.advice[:1]:
-        yield cut((("  do: ", "key"), (text.one_line(advice), "text")), cells)
-    if diagnosis.root_line:
-        yield cut((("  cause: ", "muted"), (text.one_line(diagnosis.root_line), "muted")), cells)
-    for advice in diagnosis.advice[1:]:
-        yield cut((("  or: ", "key"), (text.one_line(advice), "text")), cells)
+        return laid([replace(ended, rank=0), said_block(1, "", attempt.error, cells)], rows)
+    why = said_block(0, f"{text.one_line(diagnosis.title)}: ", diagnosis.sentence, cells, ("bad", "text"))
+    first, *others = diagnosis.advice or ("",)
+    if rows == 2 and first:
+        return [*laid([why], 1), _with_more(("do: ", first), cells)]
+    do = said_block(1, "do: ", first, cells)
+    if rows == 3 and first:
+        return laid([why, do], rows)
+    blocks = [
+        ended,
+        why,
+        do,
+        said_block(3, "cause: ", diagnosis.root_line, cells, ("muted", "muted")),
+        *(said_block(4, "or: ", _alternative(other), cells) for other in others),
+    ]
+    return laid(blocks, rows)
+
+
+def _alternative(advice: str) -> str:
+    """Another advice, behind the word "or"."""
+    said = advice.removeprefix("Or ")
+    return said[:1].upper() + said[1:]
 
 
 def _after(attempt: LoadTimeline, at: float | None) -> float | None:

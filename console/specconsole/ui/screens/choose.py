@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -20,8 +21,9 @@ from specconsole.ui.resizing import Resized
 from specconsole.ui.rows.row import Row
 from specconsole.ui.widgets.rows import Rows
 
-ROWS = 14
-"""Entries that are shown at once."""
+AROUND_ROWS, AROUND_CELLS = 10, 6
+"""What the frame, the question, the keys and the blanks take, and the header and footer of the screen below."""
+_HINT = "Enter chooses, Esc leaves, ? explains"
 
 
 class ChooseScreen(LeftOnce, Resized, ModalScreen[str]):
@@ -33,6 +35,8 @@ class ChooseScreen(LeftOnce, Resized, ModalScreen[str]):
 
     at: var[int] = var(0)
     """The place of the marked entry."""
+    room: var[int] = var(1)
+    """Entries that are shown at once."""
 
     def __init__(self, question: str, entries: Sequence[tuple[str, str]]) -> None:
         super().__init__()
@@ -41,25 +45,41 @@ class ChooseScreen(LeftOnce, Resized, ModalScreen[str]):
 
     def compose(self) -> ComposeResult:
         """The question, the entries, the keys."""
-        with Vertical(id="choose"):
+        with Vertical(id="choose") as box:
+            box.styles.width = AROUND_CELLS + max(map(cell_len, self._texts))
             yield Static(Content(one_line(self._question)), id="question")
-            rows = Rows(id="entries")
-            rows.styles.height = min(len(self._entries), ROWS)
-            rows.show(self._rows())
-            yield rows
-            yield Static(Content("Enter chooses, Esc leaves, ? explains"), id="hint")
+            yield Rows(id="entries")
+            yield Static(Content(_HINT), id="hint")
 
-    def watch_at(self) -> None:
-        """Mark another entry."""
-        if self.is_mounted:
-            self.query_one("#entries", Rows).show(self._rows())
+    @property
+    def _texts(self) -> list[str]:
+        """All lines that stand in it, as wide as they are drawn."""
+        return [one_line(self._question), _HINT, *(f"  {shown}" for _, shown in self._entries)]
+
+    def on_mount(self) -> None:
+        """Draw whenever another entry is marked, or there is room for more."""
+        self._fit()
+        for name in ("at", "room"):
+            self.watch(self, name, self._draw)
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Show as many entries as there is room for."""
+        self._fit()
+
+    def _fit(self) -> None:
+        self.room = max(min(len(self._entries), self.app.size.height - AROUND_ROWS), 1)
+
+    def _draw(self) -> None:
+        rows = self.query_one("#entries", Rows)
+        rows.styles.height = self.room
+        rows.show(self._rows())
 
     @property
     def _first(self) -> int:
-        return min(max(self.at - ROWS + 1, 0), max(len(self._entries) - ROWS, 0))
+        return min(max(self.at - self.room + 1, 0), max(len(self._entries) - self.room, 0))
 
     def _rows(self) -> list[Row]:
-        shown = self._entries[self._first : self._first + ROWS]
+        shown = self._entries[self._first : self._first + self.room]
         return [self._row(self._first + i, text) for i, (_, text) in enumerate(shown)]
 
     def _row(self, index: int, shown: str) -> Row:

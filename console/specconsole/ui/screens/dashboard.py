@@ -23,7 +23,7 @@ from specconsole.ui.layout import Plan, plan
 from specconsole.ui.loading import Loading
 from specconsole.ui.local_time import LocalTime
 from specconsole.ui.log.reading import LogReading
-from specconsole.ui.rows.engine import wanted
+from specconsole.ui.rows.engine import wanted as engine_wanted
 from specconsole.ui.rows.load import wanted as load_wanted
 from specconsole.ui.rows.unit_word import StateWord
 from specconsole.ui.screens.logging import LoggingScreen
@@ -102,8 +102,7 @@ class DashboardScreen(LoggingScreen, inherit_bindings=False):
         self.watch(self, "fleet", self._lay_out)
         for name in ("attempt", "unit", "engine", "starts", "selected"):
             self.watch(self, name, self._choose)
-        self.watch(self, "engine", self._lay_out)
-        self.watch(self, "starts", self._lay_out)
+            self.watch(self, name, self._lay_out)
         self.zoomed = self._arrangement.zoomed
         self.watch(self, "zoomed", self._lay_out, init=False)
         self._pane().focus()
@@ -117,7 +116,7 @@ class DashboardScreen(LoggingScreen, inherit_bindings=False):
         if not width or not height:
             return
         gpus = len(self.fleet.gpus) if self.fleet else 0
-        shares = plan(width, height - 2, len(self.units), gpus, wanted(self.engine), self._load_rows())
+        shares = plan(width, height - 2, len(self.units), gpus, self._low_rows())
         whole = self._pane() if self.zoomed else None
         if (shares, whole) == self._laid_out:
             return  # as for most samples: to set it all anew took 7 % of an idle dashboard's CPU
@@ -168,10 +167,12 @@ class DashboardScreen(LoggingScreen, inherit_bindings=False):
         """Show all panes again."""
         self.action_zoom()
 
-    def _load_rows(self) -> int:
-        """Rows that the load pane would fill; 0 while the engine stands there."""
-        loading = led(self.starts, self.selected, self.attempt)
-        return load_wanted(loading, beside(self.starts, loading)) if self._load_leads() else 0
+    def _low_rows(self) -> int:
+        """Rows that the pane between GPUs and log would fill, by what is so now: never by what was, or two screens differ."""
+        cells, loading = self.size.width, led(self.starts, self.selected, self.attempt)
+        if loading is not None and self._load_leads():
+            return load_wanted(loading, cells, beside(self.starts, loading))
+        return engine_wanted(self.engine, cells) if self.engine is not None else 1
 
     def _load_leads(self) -> bool:
         """The load is what to look at: that of the running unit, or of another one that was selected."""

@@ -193,7 +193,12 @@ class HistoryScreen(LiveScreen, inherit_bindings=False):
 
     def action_ask(self, what: str) -> None:
         """Open the line to type in."""
-        self.prompt.ask(what, self.wanted.text if what == "filter" and self.wanted else "")
+        begun = {"filter": self.wanted.text if self.wanted else "", "save": self._new_file()}
+        self.prompt.ask(what, begun.get(what, ""))
+
+    def _new_file(self) -> str:
+        """A name that tells when it was saved; one that is taken is refused, never written over."""
+        return f"specconsole-history-{self._stamp.file(self._owner.clock.now())}.jsonl.gz"
 
     async def action_unfilter(self) -> None:
         """Drop the filter, then the marks, then go back."""

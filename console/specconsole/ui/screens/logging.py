@@ -163,8 +163,7 @@ class LoggingScreen(LiveScreen, inherit_bindings=False):
 
     def _new_file(self) -> str:
         unit = one_line(self._reading.unit.removesuffix(".service").replace("/", "-").replace("*", "all"))
-        stamp = self._stamp.full(self._app.clock.now())[:19]
-        return f"{unit or 'log'}-{stamp.replace(' ', '-').replace(':', '')}.log"
+        return f"{unit or 'log'}-{self._stamp.file(self._app.clock.now())}.log"
 
     def _save_to(self, said: str) -> None:
         if not said:

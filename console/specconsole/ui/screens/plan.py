@@ -20,8 +20,10 @@ from specconsole.ui.rows.row import Row
 from specconsole.ui.rows.swap import plan_rows
 from specconsole.ui.widgets.rows import Rows
 
-AROUND = 10
-"""Rows of the frame, the title, the keys and the blanks around the plan: the keys must never be pushed out of view."""
+AROUND, LOW, SPARED = 10, 30, 2
+"""Rows of the frame, the title, the keys and the blanks around the plan: the keys must never be pushed out of view.
+
+A screen with fewer rows than `LOW` spares the blanks inside the frame."""
 
 
 class AskScreen(LeftOnce, Resized, ModalScreen[bool]):
@@ -76,9 +78,10 @@ class AskScreen(LeftOnce, Resized, ModalScreen[bool]):
         self.call_after_refresh(self._draw)
 
     def _draw(self) -> None:
-        sheet = self.query_one("#sheet")
+        sheet, low = self.query_one("#sheet"), self.size.height < LOW
+        self.query_one("#plan").styles.padding = (0 if low else 1, 2)
         rows = self.rows(sheet.size.width - 2)  # a scroll bar may come
-        height = max(min(len(rows), self.size.height - AROUND), 1)
+        height = max(min(len(rows), self.size.height - AROUND + (SPARED if low else 0)), 1)
         sheet.styles.height = height
         self._beyond = len(rows) - height
         drawn = self.query_one("#steps", Rows)

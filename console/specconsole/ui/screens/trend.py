@@ -10,7 +10,7 @@ from specconsole import text
 from specconsole.bench.trend import Trend, trends
 from specconsole.ui.feed.history import Remembered
 from specconsole.ui.local_time import LocalTime
-from specconsole.ui.rows.row import Row, cut
+from specconsole.ui.rows.row import Row, apart
 from specconsole.ui.rows.trend import trend_rows
 from specconsole.ui.screens.sheet import SheetScreen
 
@@ -39,8 +39,8 @@ class TrendScreen(SheetScreen, inherit_bindings=False):
         worse = sum(len(trend.regressions) for trend in self._trends())
         said = f"✖ {worse} worse than usual" if worse else "nothing is worse than usual, as far as can be told"
         unit = text.one_line(self._unit or "no unit", 50)
-        head: Row = ((f" {unit}", "strong"), (f" on {text.one_line(self._host, 30)} over time  ", "muted"))
-        return cut((*head, (said, "bad" if worse else "muted")), cells)
+        head: Row = ((f" {unit}", "strong"), (f" on {text.one_line(self._host, 30)} over time", "muted"))
+        return apart(head, ((f" {said} ", "bad" if worse else "muted"),), cells)  # names are long: they are cut first
 
     def page(self, cells: int) -> Sequence[Row]:
         """Each configuration with its figures."""

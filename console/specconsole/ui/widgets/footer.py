@@ -1,4 +1,7 @@
-"""The bottom row: the keys that work here and now, made from the table of commands; a click does what a key does."""
+"""The bottom row: the keys that work here and now, made from the table of commands; a click does what a key does.
+
+Below a dialog it is blank: there no key of the screen works, and the dialog says its own.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +30,9 @@ class Footer(Rows):
     DEFAULT_CSS = "Footer { height: 1; width: 1fr; background: $panel; }"
 
     def on_mount(self) -> None:
-        """Draw whenever the keys that work change."""
+        """Draw whenever the keys that work change, and when a dialog comes or goes."""
         self.screen.bindings_updated_signal.subscribe(self, self._updated)
+        self.app.screen_change_signal.subscribe(self, self._updated)
         self.call_after_refresh(self.redraw)
 
     def _updated(self, _screen: Screen[object]) -> None:
@@ -48,7 +52,11 @@ class Footer(Rows):
 
     def redraw(self) -> None:
         """Draw the row."""
-        if self.size and self.is_mounted:
+        if not self.size or not self.is_mounted:
+            return
+        if not self.screen.is_active:
+            self.show(())
+        else:
             row = fitting(footer_parts(self.live()), self.size.width - 2, "  ")
             self.show([((" ", "text"), *row)])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,12 +15,12 @@ from textual.widget import Widget
 
 from specconsole import text
 from specconsole.gpu import view
-from specconsole.gpu.fault import Fault, asked
+from specconsole.gpu.fault import Fault, Trouble, asked, troubles
 from specconsole.gpu.history import Trend, key
 from specconsole.gpu.sample import Fleet
 from specconsole.ui import keys, layout
 from specconsole.ui.freshness import Freshness
-from specconsole.ui.rows.row import Row, faded, fitting, paragraph
+from specconsole.ui.rows.row import Row, faded, fitting, join, paragraph, width
 from specconsole.ui.widgets.gpu_tile import Card, GpuTile
 from specconsole.ui.widgets.pane import Pane
 from specconsole.ui.widgets.rows import Covered, Rows
@@ -45,13 +45,25 @@ def totals(fleet: Fleet, faults: tuple[Fault, ...], cells: int, *, stale: bool) 
 
 
 def trouble(fleet: Fleet, faults: tuple[Fault, ...], cells: int) -> Row:
-    """The gravest fault and how many more; that there is none is said only when every card could be asked."""
-    if faults:
-        worst, others = faults[0], len(faults) - 1
-        more = f" and {others} more" if others else ""
-        sign, ink = ("✖", "bad") if worst.grave else ("▲", "warn")
-        return ((f"{sign} {text.one_line(str(worst), max(cells - 10, 16))}{more}", ink),)
-    return (("no fault seen", "muted"),) if asked(fleet) else ()
+    """What is wrong, the gravest first, and how much more; that nothing is is said only when every card could be asked."""
+    if not faults:
+        return (("no fault seen", "muted"),) if asked(fleet) else ()
+    found = troubles(faults)
+    for shown in range(len(found), 0, -1):
+        row = _troubles(found[:shown], len(found) - shown)
+        if width(row) <= cells:
+            return row
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    (said, ink), *_ = _troubles(found[:1], 0)
+    return ((text.one_line(said, max(cells - len(more), 16)) + more, ink),)
+
+
+def _troubles(found: Sequence[Trouble], more: int) -> Row:
+    said = [
+        ((f"{'✖' if one.grave else '▲'} {text.one_line(str(one))}", "bad" if one.grave else "warn"),) for one in found
+    ]
+    rest: Row = ((f" and {more} more", "warn"),) if more else ()
+    return (*join(said), *rest)
 
 
 @dataclass
