@@ -12,10 +12,11 @@ import pytest
 from specconsole.bench.hosted import NO_RIGHTS, BenchRunning
 from specconsole.bench.measure import join, measure
 from specconsole.bench.run import BenchRun
-from specconsole.errors import LinkLost, SpecConsoleError
+from specconsole.errors import CommandFailed, LinkLost, SpecConsoleError
 from specconsole.history.memory import Memory
 from specconsole.host.base import Exit, Program, Rights
 from specconsole.host.carried import look
+from specconsole.stream import LONGEST_LINE
 from tests.bench.test_execute import END, SPEC, WHOLE, all_of, line
 from tests.bench.test_measure import SUBJECT
 from tests.fakes import FACTS, FakeClock, FakeHost, failed
@@ -52,6 +53,12 @@ async def test_the_host_gets_all_of_it_and_the_key_only_on_standard_input() -> N
     assert "Say a." not in json.dumps(arguments)
     assert [next(iter(message)) for message in begin.messages] == ["about", "key", "request", "request", "go"]
     assert [one.id for one in run.kept] == ["a/0"]
+
+
+async def test_a_line_too_long_to_be_read_is_told_and_not_lost() -> None:
+    host = carrying([line({"event": "x" * LONGEST_LINE}), OVER, Exit(0)])
+    with pytest.raises(CommandFailed, match="a line of more than 8 MiB of this run"):
+        await all_of(host)
 
 
 async def test_a_cut_link_is_a_pause_and_nothing_is_read_twice() -> None:

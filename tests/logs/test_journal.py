@@ -77,6 +77,19 @@ async def test_lines_come_in_order_with_what_the_journal_knows() -> None:
     assert second.cursor == host.journal.entries[1]["__CURSOR"]
 
 
+async def test_an_entry_too_long_to_be_read_is_a_gap_between_the_others() -> None:
+    host = JournalHost()
+    host.journal.add("INFO 11-29 14:00:00 [core.py:1] line 1")
+    host.journal.add("y" * journal.LONGEST)
+    host.journal.add("INFO 11-29 14:00:00 [core.py:1] line 2")
+    records = await collect(host, 3, lines=10)
+    assert [(record.kind, record.text[:42]) for record in records] == [
+        (Kind.LINE, "line 1"),
+        (Kind.GAP, "An entry of the journal is longer than 1 M"),
+        (Kind.LINE, "line 2"),
+    ]
+
+
 async def test_what_waits_is_served_between_the_slices_of_a_flood() -> None:
     host = JournalHost()
     for i in range(300):
