@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from specconsole.errors import CommandFailed, LinkRefused
 from specconsole.host.base import Exit, LinkKind
 from specconsole.logs import journal
+from specconsole.logs.entry import LONGEST
 from specconsole.logs.record import Kind, Level, LogRecord
 from specconsole.logs.source import Source
 from tests.fakes import FakeClock
@@ -80,7 +81,7 @@ async def test_lines_come_in_order_with_what_the_journal_knows() -> None:
 async def test_an_entry_too_long_to_be_read_is_a_gap_between_the_others() -> None:
     host = JournalHost()
     host.journal.add("INFO 11-29 14:00:00 [core.py:1] line 1")
-    host.journal.add("y" * journal.LONGEST)
+    host.journal.add("y" * LONGEST)
     host.journal.add("INFO 11-29 14:00:00 [core.py:1] line 2")
     records = await collect(host, 3, lines=10)
     assert [(record.kind, record.text[:42]) for record in records] == [
