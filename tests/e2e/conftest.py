@@ -20,6 +20,8 @@ from tests.lab.image import base_image, missing
 from tests.lab.network import isolated
 
 HERE = Path(__file__).parent
+BUILD_S = 1800
+"""For a test with what it needs: the first one builds a vLLM and starts two servers."""
 EAGER = "--enforce-eager"
 """Without the compilation, which is half of a start: nothing that is tested here shows in it."""
 
@@ -29,6 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.e2e)
+            item.add_marker(pytest.mark.timeout(BUILD_S))
 
 
 @pytest.fixture(scope="session")
