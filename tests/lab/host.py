@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -149,7 +150,7 @@ class LabHost:
         """Run a shell command as root in the host; it is not in the host's cgroup, so don't start daemons by it."""
         enter = ("nsenter", "-t", str(self.init), "-a", "-w")
         argv = [*TAME, *enter, "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "sh", "-c", command]
-        done = subprocess.run(argv, text=True, capture_output=True, stdin=subprocess.DEVNULL)
+        done = _awake(argv)
         if check and done.returncode:
             raise AssertionError(f"{self.name}: {command!r} ended with {done.returncode}: {done.stderr or done.stdout}")
         return done
@@ -206,3 +207,20 @@ class LabHost:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+def _awake(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run nsenter to its end.
+
+    It stops when what it runs is stopped, and a host that goes down stops all processes before it ends them: nobody would
+    reap that one then, and its PID 1 waits for that for ever.
+    """
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(argv, text=True, **pipes) as running:
+        while True:
+            try:
+                said, errors = running.communicate(timeout=1.0)
+            except subprocess.TimeoutExpired:  # noqa: PERF203  once a second
+                running.send_signal(signal.SIGCONT)
+            else:
+                return subprocess.CompletedProcess(argv, running.returncode, said, errors)

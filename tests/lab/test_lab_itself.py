@@ -53,6 +53,10 @@ def test_a_host_is_a_real_one(make_host: MakeHost, suite: str) -> None:
     assert host.run("systemctl is-active ssh").stdout == "active\n"
 
 
+def test_a_program_that_is_stopped_in_a_host_goes_on(make_host: MakeHost) -> None:
+    assert make_host(vllm=False).run("kill -STOP $$; echo on").stdout == "on\n"
+
+
 def test_a_host_cannot_set_the_clock_nor_reach_the_world(make_host: MakeHost) -> None:
     host = make_host()
     assert host.run("date -s @0", check=False).returncode != 0
