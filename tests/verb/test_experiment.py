@@ -24,9 +24,11 @@ def test_plans_are_listed_with_the_file_to_copy(capsys: pytest.CaptureFixture[st
     assert cli.main(["experiment", "plans"]) == 0
     said = capsys.readouterr().out
     assert "does-it-pay  baseline → ngram → eagle3 → baseline" in said
+    assert "this-host    baseline → … → baseline" in said
     assert "experiments/NAME.toml" in said
     assert cli.main(["experiment", "plans", "--json"]) == 0
-    (item,) = json.loads(capsys.readouterr().out)["items"]
+    here, item = json.loads(capsys.readouterr().out)["items"]
+    assert (here["name"], here["order"], here["file"]) == ("this-host", None, None)
     assert item["order"] == ["baseline", "ngram", "eagle3", "baseline"]
     assert 'description = "Baseline' in Path(item["file"]).read_text()
     assert item["file"] in said
@@ -37,7 +39,15 @@ def test_a_plan_for_other_units_says_how_to_make_one_of_its_own(capsys: pytest.C
     said = capsys.readouterr()
     assert "BLOCKED" in said.out
     assert "has no unit vllm-kimi-k25-int4.service" in said.err
-    assert "specconsole experiment plans names the plan's file: copy it" in said.err
+    assert "this-host is the plan of the units that are there; or copy the plan's file" in said.err
+
+
+def test_the_units_of_a_host_need_no_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["experiment", "run", "this-host", "demo:h200", "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    steps = [line.split()[2] for line in said.splitlines() if line.startswith("  step")]
+    assert steps == ["baseline:", "eagle3:", "moe-ngram:", "baseline:"]
+    assert "BLOCKED" not in said
 
 
 AT = {"at": datetime(2026, 11, 30, 3, 5, 9).timestamp()}

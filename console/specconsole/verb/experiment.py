@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,8 +39,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "run PLAN HOST: swap to each arm of a plan in turn and measure it; the host does it by itself, so this machine may"
         " sleep. watch HOST: follow it from its first step. report HOST (or FILE): the answer, with every figure it rests"
-        " on. cancel HOST: end it; the baseline serves again. plans: those that are shipped, and your own in"
-        " ~/.config/specconsole/experiments."
+        " on. cancel HOST: end it; the baseline serves again. plans: this-host, made of HOST's own units,"
+        " those that are shipped, and your own in ~/.config/specconsole/experiments."
     )
     parser.add_argument("what", choices=WORDS, help="what to do")
     parser.add_argument("plan", nargs="?", metavar="PLAN", help="of run: a plan's name or file; else left out")
@@ -84,15 +84,16 @@ async def _run(args: argparse.Namespace) -> int:
 
 async def _begin(args: argparse.Namespace, host: Host, memory: Memory) -> int:
     """Prepare, show, ask, hand over, follow."""
-    from specconsole.experiment import plan, prepare
+    from specconsole.experiment import own_units, prepare
     from specconsole.experiment.hand_over import hand_over
     from specconsole.service.discover import discover
 
     profile = profile_for(args, host)
     if not args.plan:
         raise UsageError("Which plan?", hint="specconsole experiment plans lists them.")
-    asked = plan.named(args.plan)
-    made = await prepare.fit(host, asked, await discover(host, profile), profile, memory)
+    units = await discover(host, profile)
+    asked = own_units.named(args.plan, units)
+    made = await prepare.fit(host, asked, units, profile, memory)
     going = await _interrupted(host, asked.name) if args.resume else None
     _show(args, made, going)
     if args.dry_run:
@@ -100,7 +101,8 @@ async def _begin(args: argparse.Namespace, host: Host, memory: Memory) -> int:
     if made.blockers:
         other = any("has no unit" in one for one in made.blockers)
         hint = (
-            "specconsole experiment plans names the plan's file: copy it, and name this host's units in it."
+            f"{own_units.NAME} is the plan of the units that are there; or copy the plan's file (specconsole experiment"
+            " plans names it), and name them in it."
             if other
             else ""
         )
@@ -286,19 +288,20 @@ def _read(name: str) -> Experiment:
 
 
 def _plans(*, as_json: bool) -> int:
+    from specconsole.experiment.own_units import NAME, WHAT
     from specconsole.experiment.plan import KIND, named
 
-    found = [(name, file, named(name)) for name, file in resources.find(KIND).items()]
+    files = resources.find(KIND)
+    found: dict[str, dict[str, Any]] = {} if NAME in files else {NAME: {"order": None, "what": WHAT, "file": None}}
+    for name, file in files.items():
+        plan = named(name)
+        found[name] = {"order": plan.order, "what": plan.description, "file": str(file)}
     if as_json:
-        output.write_json(
-            [
-                {"name": name, "order": plan.order, "what": plan.description, "file": str(file)}
-                for name, file, plan in found
-            ]
-        )
+        output.write_json([{"name": name, **facts} for name, facts in found.items()])
         return 0
-    rows: Sequence[tuple[str, ...]] = [
-        (name, " → ".join(plan.order), plan.description, str(file)) for name, file, plan in found
+    rows = [
+        (name, " → ".join(one["order"] or ("baseline", "…", "baseline")), one["what"], one["file"] or "")
+        for name, one in found.items()
     ]
     output.write_text(output.table(("PLAN", "ORDER", "WHAT", "FILE"), rows))
     output.write_text(f"For other units copy one to {paths.config_dir() / KIND}/NAME.toml and name them in its [arms].")

@@ -143,9 +143,9 @@ LESSONS: Mapping[str, Lesson] = {
     ),
     "experiment": Lesson(
         (
-            ("specconsole experiment plans", "those that are shipped"),
-            ("specconsole experiment run does-it-pay root@gpu-1 --dry-run", "the plan, and when it will end"),
-            ("specconsole experiment run does-it-pay root@gpu-1", "do it"),
+            ("specconsole experiment plans", "those that there are"),
+            ("specconsole experiment run this-host root@gpu-1 --dry-run", "the plan, and when it will end"),
+            ("specconsole experiment run this-host root@gpu-1", "do it"),
             ("specconsole experiment report root@gpu-1 --to report", "the answer, with charts"),
         ),
         {0: "finished", **FAILED, 3: "none runs or lies there", 5: "too little to tell", **LINK},

@@ -91,8 +91,9 @@ class HostExperiments:
         self._memory, self._reports = memory, reports
 
     def plans(self) -> Sequence[tuple[str, str]]:
-        """The plans that there are, shipped and own; one that is wrong says so."""
+        """The plans that there are: of the host's units, shipped and own; one that is wrong says so."""
         from specconsole import resources
+        from specconsole.experiment import own_units
         from specconsole.experiment.plan import KIND, named
 
         def said(name: str) -> str:
@@ -102,15 +103,17 @@ class HostExperiments:
                 return f"✖ {error}"
             return plan.description or " → ".join(plan.order)
 
-        return [(name, said(name)) for name in sorted(resources.find(KIND))]
+        files = sorted(resources.find(KIND))
+        here = [] if own_units.NAME in files else [(own_units.NAME, own_units.WHAT)]
+        return [*here, *((name, said(name)) for name in files)]
 
     async def fit(self, name: str) -> Prepared:
         """What a plan would do on the host as it is now; the units are read anew."""
-        from specconsole.experiment import plan, prepare
+        from specconsole.experiment import own_units, prepare
         from specconsole.service.discover import discover
 
-        asked = plan.named(name)
         units = await discover(self._host, self._profile)
+        asked = own_units.named(name, units)
         return await prepare.fit(self._host, asked, units, self._profile, self._memory)
 
     async def begin(self, made: Prepared) -> str:
