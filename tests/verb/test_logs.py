@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ from tests.fakes import FACTS, FakeClock
 from tests.logs.journald import JournalHost
 
 from specconsole import cli
+from specconsole.errors import LinkLost
 from specconsole.host.base import Endpoint, LinkKind, Rights
 from specconsole.logs import journal
 from specconsole.service.unit import Serving, Speculation, Unit, UnitState
@@ -272,3 +274,42 @@ def test_following_goes_on_until_the_link_is_refused(host: JournalHost, capsys: 
     assert lines[0] == 21
     assert lines == list(range(21, lines[-1] + 1, 2))
     assert "host key" in said.err
+
+
+@pytest.mark.parametrize("words", [["--follow"], ["--follow", "--since", "last start"], ["--since", "last start"], []])
+def test_a_link_that_is_cut_before_the_first_line_is_waited_for(
+    host: JournalHost, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    started = host.journal.systemd("Started vLLM.")
+    host.answer("journalctl * -n 1 UNIT=vllm.service *", [LinkLost("cut"), json.dumps(started)])
+    host.script("journalctl * _SYSTEMD_INVOCATION_ID=i1 *", [json.dumps(started).encode() + b"\n"])
+    host.plays = "_SYSTEMD_INVOCATION_ID=i1"
+    asked = list[int]()
+
+    async def discover(*_: Any) -> tuple[Unit, ...]:
+        asked.append(1)
+        if len(asked) == 1:
+            host.cut()
+            asyncio.get_running_loop().call_soon(host.mend)
+            raise LinkLost("cut")
+        return (unit("vllm", running=True),)
+
+    monkeypatch.setattr(logs, "discover", discover)
+    host.cuts = [200] if "--follow" in words else []
+    host.on_cut = lambda: host.set_link(LinkKind.REFUSED, reason="The host key has changed.")
+    assert run(*words) == (4 if "--follow" in words else 0), "a follower ends when it is refused, and not before"
+    said = capsys.readouterr()
+    assert len(asked) == 2
+    if "--follow" not in words:
+        assert "Started vLLM." in said.out
+
+
+def test_a_log_that_is_read_once_waits_for_no_link_for_ever(
+    host: JournalHost, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("specconsole.verb.link.TICK_S", 1e-9)
+    monkeypatch.setattr("specconsole.verb.link.GIVEN_UP_S", 20e-9)
+    host.journal.add(f"INFO {HEAD}line")
+    host.cuts, host.on_cut = [10], host.cut
+    assert run() == 4
+    assert "is lost and was not back" in capsys.readouterr().err

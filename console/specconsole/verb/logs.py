@@ -24,8 +24,9 @@ from specconsole.service.discover import discover
 from specconsole.service.unit import Unit
 from specconsole.text import duration
 from specconsole.verb import output
-from specconsole.verb.link import say, telling_of_the_link
+from specconsole.verb.link import say, telling_of_the_link, while_linked
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
+from specconsole.verb.watch import patient
 
 NEWEST = 200
 """Records shown when nothing says how many or since when."""
@@ -96,18 +97,25 @@ def run(args: argparse.Namespace) -> int:
 
 async def _run(args: argparse.Namespace, wanted: Wanted) -> int:
     async with open_host(args) as host:
-        units = _chosen(await discover(host, profile_for(args, host)), args.unit, host.name)
-        sources = [Source(unit.name, unit.manager, unit.serving.log_file) for unit in units]
-        clock = host.clock
-        begin = await _begin(args, host, sources, wanted, clock)
-        show = _json if args.json else _plain(named=len(units) > 1)
-        if args.follow:
-            async with telling_of_the_link(host):
-                await _follow(host, sources, begin, wanted, show, clock)
-            return 0
-        newest = args.lines if args.since or args.lines is not None else NEWEST
-        if not await _read(host, sources, begin, newest, wanted, show, clock) and newest != 0:
-            _nothing(units, chosen=bool(args.since or args.grep or args.level), typed=host.typed)
+        if not args.follow:
+            return await while_linked(host, _shown(args, host, wanted))
+        async with telling_of_the_link(host):
+            return await _shown(args, host, wanted)
+
+
+async def _shown(args: argparse.Namespace, host: Host, wanted: Wanted) -> int:
+    """Find the units and show what they log; a link that is cut meanwhile is waited for, wherever it was."""
+    clock, profile = host.clock, profile_for(args, host)
+    units = _chosen(await patient(host, clock, lambda: discover(host, profile)), args.unit, host.name)
+    sources = [Source(unit.name, unit.manager, unit.serving.log_file) for unit in units]
+    begin = await _begin(args, host, sources, wanted, clock)
+    show = _json if args.json else _plain(named=len(units) > 1)
+    if args.follow:
+        await _follow(host, sources, begin, wanted, show, clock)
+        return 0
+    newest = args.lines if args.since or args.lines is not None else NEWEST
+    if not await _read(host, sources, begin, newest, wanted, show, clock) and newest != 0:
+        _nothing(units, chosen=bool(args.since or args.grep or args.level), typed=host.typed)
     return 0
 
 
@@ -187,7 +195,7 @@ async def _begin(
         if args.since.strip().lower() != since.LAST_START:
             skew = (host.facts.clock_skew_s if host.facts else None) or 0.0
             return Begin(since=since.parse(args.since, clock.now() + skew))
-        begin = await journal.last_start(host, sources)
+        begin = await patient(host, clock, lambda: journal.last_start(host, sources))
         if begin is None:
             say("the journal does not reach back to a start; it is shown from its oldest line on")
         return begin or Begin(since=0.0)
