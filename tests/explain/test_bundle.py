@@ -58,6 +58,23 @@ def test_a_place_that_cannot_be_is_told_before_anything_is_collected(
     assert (tmp_path / "device").is_fifo(), "a file moved over a device breaks the machine"
 
 
+def test_a_bundle_goes_to_standard_output_and_never_to_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    assert main(["bundle", "demo", "--seconds", "0", "-o", "-"]) == 0
+    (tmp_path / "got").write_bytes(capsysbinary.readouterr().out)
+    with tarfile.open(tmp_path / "got") as archive:
+        assert "bundle.json" in archive.getnames()
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main(["bundle", "demo", "--seconds", "0", "-o", "-"]) == 2
+    said = capsysbinary.readouterr()
+    assert (said.out, said.err.count(b"\n")) == (b"", 1)
+    assert b"A bundle is packed, which a terminal cannot show. Send it on: -o - > FILE." in said.err
+    assert not (tmp_path / "-").exists()
+
+
 def test_records_come_back_whole() -> None:
     record = LogRecord(
         7,

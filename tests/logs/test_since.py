@@ -25,7 +25,7 @@ def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 @pytest.mark.parametrize(
     ("text", "back"),
-    [("10m", 600), ("2h", 7200), ("1h30m", 5400), ("90s", 90), ("3d", 259200), ("1w", 604800), ("0.5h", 1800), ("10 min ago", 600), ("-10m", 600), ("2 days", 172800)],
+    [("10m", 600), ("2h", 7200), ("1h30m", 5400), ("90s", 90), ("3d", 259200), ("1w", 604800), ("0.5h", 1800), ("10 min ago", 600), ("-10m", 600), ("2 days", 172800), ("now", 0), ("0m", 0), ("5 minutes ago", 300), ("2 hours", 7200), ("1 hour 30 minutes ago", 5400), ("45 seconds", 45), ("2weeks", 1209600), ("1hr", 3600)],
 )  # fmt: skip
 def test_spans(text: str, back: float) -> None:
     assert parse(text, NOW) == NOW - back

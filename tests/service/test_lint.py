@@ -119,6 +119,33 @@ def test_one_that_has_it_and_one_that_just_has_not(
     assert ident not in {finding.id for finding in has_not.found()}
 
 
+LOOPS: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"active": "failed", "sub": "failed", "result": "exit-code"}, "Result=exit-code"),
+    ({"active": "activating", "sub": "auto-restart", "result": "oom-kill", "restarts": 7}, "Result=oom-kill; 7 restarts"),
+    ({"active": "active", "sub": "running", "restarts": 2, "since_s": 90.0}, "2 restarts"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("state", "seen"), LOOPS)
+@pytest.mark.parametrize("how", ["no", "on-failure"])
+def test_a_unit_that_fails_is_not_offered_to_be_begun_again_without_end(
+    how: str, state: dict[str, Any], seen: str
+) -> None:
+    unit = made()
+    (found,) = Case({"Restart": how}, unit=replace(unit, state=replace(unit.state, **state))).found()
+    assert found.remedy == ""
+    assert found.evidence == f"Restart={how}; {seen}"
+    assert "mend that first" in found.sentence
+
+
+@pytest.mark.parametrize("state", [{"restarts": 1, "since_s": 90.0}, {"restarts": 9, "since_s": 86400.0 * 20}])
+def test_a_unit_that_was_begun_again_and_serves_is(state: dict[str, Any]) -> None:
+    unit = made()
+    serving = replace(unit, state=replace(unit.state, active="active", sub="running", **state))
+    (found,) = Case({"Restart": "on-failure"}, unit=serving).found()
+    assert found.remedy == "[Service]\nRestart=always\n"
+
+
 def test_a_good_unit_has_nothing() -> None:
     assert Case().found() == ()
     assert counted(Case().found()) == "nothing to say"

@@ -102,6 +102,21 @@ def test_a_history_goes_to_another_machine(
     assert cli.main(["compare", "1", "2"]) == 5
 
 
+def test_a_history_goes_to_standard_output(
+    state: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(8, 8)
+    monkeypatch.chdir(state)
+    assert cli.main(["history", "export", "file"]) == 0
+    capsys.readouterr()
+    assert cli.main(["history", "export", "-"]) == 0
+    assert capsys.readouterr().out == (state / "file").read_text()
+    assert cli.main(["history", "export", "-", "--json"]) == 2
+    said = capsys.readouterr()
+    assert (said.out, "writes the records themselves. Leave --json out." in said.err) == ("", True)
+    assert not (state / "-").exists()
+
+
 @pytest.mark.parametrize(
     "words", [["trend", "a"], ["export"], ["import", "a", "b"], ["loads", "x"], ["import", "nowhere"], ["import", "x", "--host", "h"]]
 )  # fmt: skip

@@ -229,6 +229,19 @@ def test_since_a_moment_by_the_hosts_clock(host: JournalHost, capsys: pytest.Cap
     assert len(capsys.readouterr().out.splitlines()) == 3
 
 
+@pytest.mark.parametrize("words", ["0m", "now", "0 seconds ago"])
+def test_since_now_nothing_is_there_yet_and_that_is_said(
+    host: JournalHost, capsys: pytest.CaptureFixture[str], words: str
+) -> None:
+    host.journal.add(f"INFO {HEAD}line")
+    assert run("--since", words) == 0, "as journalctl, which says that there are no entries"
+    said = capsys.readouterr()
+    sentence = "vllm.service has logged nothing since 11-29 16:12:20; with -f what it logs from now on is shown"
+    assert (said.out, said.err) == ("", f"specconsole: {sentence}\n")
+    assert run("--since", words, "--grep", "line") == 0
+    assert capsys.readouterr().err == "specconsole: no such record of vllm.service since 11-29 16:12:20\n"
+
+
 def test_since_the_last_start(host: JournalHost, capsys: pytest.CaptureFixture[str]) -> None:
     host.journal.add("INFO {HEAD}old", _SYSTEMD_INVOCATION_ID="old")
     started = host.journal.systemd("Started vLLM.", INVOCATION_ID="new")

@@ -36,7 +36,7 @@ def test_a_wrong_one_names_the_line(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_one_is_written_from_what_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "new" / "demo.toml"
     assert cli.main(["profile", "init", "demo:normal", "-o", str(path)]) == 0
-    assert "2 unit(s)" in capsys.readouterr().err
+    assert f"2 unit(s); for demo:normal, where --profile {path} names it" in capsys.readouterr().err
     assert cli.main(["profile", "validate", str(path), "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["profiles"]
     assert [(unit["label"], unit["name"], unit["role"]) for unit in found["units"]] == [
@@ -62,4 +62,10 @@ def test_one_is_printed_and_lies_where_it_is_found(
     assert cli.main(["profile", "init", "demo:normal", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["path"] == str(tmp_path / "specconsole/profiles/demo-normal.toml")
     assert cli.main(["profile", "show", "demo-normal"]) == 0
+    capsys.readouterr()
+    own = tmp_path / "specconsole/profiles/other.toml"
+    assert cli.main(["profile", "init", "demo:normal", "-o", str(own)]) == 0
+    assert "; used by itself for demo:normal" in capsys.readouterr().err
+    assert cli.main(["profile", "init", "demo:normal", "-o", str(own.with_suffix(".txt"))]) == 0
+    assert "used by itself" not in capsys.readouterr().err
     assert cli.main(["profile", "init"]) == 2

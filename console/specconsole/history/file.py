@@ -43,13 +43,19 @@ def save(
         UsageError: the file exists, or cannot be written.
         HistoryUnavailable: the history cannot be read.
     """
-    entries = _entries(store, host, unit)
-    count = 0
     # Other users must not read what units were started with.
     with new_file(path) as plain, _packed(path, plain) as file:
-        for line in exchange.write(entries, mask):
-            file.write(line.encode() + b"\n")
-            count += 1
+        return write(store, file, mask, host, unit)
+
+
+def write(
+    store: Store, file: BinaryIO, mask: Callable[[object], object], host: str | None = None, unit: str | None = None
+) -> int:
+    """Write it to what is open, and return how many records that are. Raises OSError and HistoryUnavailable."""
+    count = 0
+    for line in exchange.write(_entries(store, host, unit), mask):
+        file.write(line.encode() + b"\n")
+        count += 1
     return count - 1  # the head
 
 

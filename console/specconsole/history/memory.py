@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 from specconsole import paths
 from specconsole.history import file
@@ -102,6 +102,10 @@ class Memory:
     async def export(self, path: Path, mask: Callable[[object], object], host: str | None, unit: str | None) -> int:
         """Write what is remembered to a new file, as `history.file.save`; returns how many records that are."""
         return await self._call(lambda store: file.save(store, path, mask, host, unit), 0)
+
+    async def write(self, to: BinaryIO, mask: Callable[[object], object], host: str | None, unit: str | None) -> int:
+        """As `export`, to what is open: standard output."""
+        return await self._call(lambda store: file.write(store, to, mask, host, unit), 0)
 
     async def merge(self, path: Path, check: Callable[[Run], None]) -> file.Merged:
         """Take in a file of another machine, as `history.file.merge`."""

@@ -10,8 +10,16 @@ from specconsole.errors import UsageError
 
 LAST_START = "last start"
 """What asks for the beginning of the unit's newest start; that is no moment, so it is found in the journal."""
-_UNITS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "day": 86400, "days": 86400, "w": 604800}
-_SPAN = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:s|sec|m|min|h|d|days?|w)\s*)+")
+_NAMES = {
+    1: "s sec second seconds",
+    60: "m min minute minutes",
+    3600: "h hr hour hours",
+    86400: "d day days",
+    604800: "w week weeks",
+}
+_UNITS = {name: seconds for seconds, names in _NAMES.items() for name in names.split()}
+"""As systemd.time(7) has them, so that what `journalctl --since` takes is taken here."""
+_SPAN = re.compile(rf"(?:\d+(?:\.\d+)?\s*(?:{'|'.join(sorted(_UNITS, key=len, reverse=True))})\s*)+")
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)")
 _HOUR = re.compile(r"\d{1,2}:\d\d(?::\d\d)?")
 
@@ -39,6 +47,8 @@ def _moment(text: str, now: float) -> float | None:
     low = text.lower().removesuffix(" ago").lstrip("-").strip()
     if _SPAN.fullmatch(low):
         return now - sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(low))
+    if low == "now":
+        return now
     today = datetime.fromtimestamp(now).replace(hour=0, minute=0, second=0, microsecond=0)
     if low in ("today", "yesterday"):
         return (today - timedelta(days=low == "yesterday")).timestamp()

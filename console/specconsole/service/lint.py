@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from specconsole.remote import systemctl
 from specconsole.remote.systemctl import Block
@@ -166,12 +166,29 @@ def _restart(subject: Subject) -> Iterator[Finding]:
     if how in ("on-failure", "on-abnormal", "on-abort", "on-watchdog"):
         sentence = "When the engine dies while serving vLLM exits with 0, so this unit stays down."
         source = "vLLM after a dead engine ends with exit code 0: Result=success; " + SOURCE
-        yield Finding("restart-blind", "warn", sentence, f"Restart={how}", source, "[Service]\nRestart=always\n")
+        yield _unless_it_fails(
+            subject, Finding("restart-blind", "warn", sentence, f"Restart={how}", source, "[Service]\nRestart=always\n")
+        )
     elif how == "no":
         sentence = "A server that dies is not started again."
-        yield Finding(
-            "restart-none", "note", sentence, "Restart=no", SOURCE, "[Service]\nRestart=always\nRestartSec=30\n"
-        )
+        remedy = "[Service]\nRestart=always\nRestartSec=30\n"
+        yield _unless_it_fails(subject, Finding("restart-none", "note", sentence, "Restart=no", SOURCE, remedy))
+
+
+def _unless_it_fails(subject: Subject, finding: Finding) -> Finding:
+    """Without the remedy where starts fail: a unit begun again without end takes the GPUs each time, and helps nobody."""
+    state = subject.unit.state
+    often = (state.restarts or 0) >= 2 and (state.since_s is None or state.since_s < LIMIT_S)
+    if not often and state.active != "failed" and state.sub != "auto-restart":
+        return finding
+    seen = [f"Result={state.result}"] if state.result not in ("", "success") else []
+    seen += [f"{state.restarts} restarts"] if state.restarts else []
+    return replace(
+        finding,
+        sentence=f"{finding.sentence} It fails now: mend that first, or it is begun again without end.",
+        evidence="; ".join((finding.evidence, *seen)),
+        remedy="",
+    )
 
 
 def _restart_loop(subject: Subject) -> Iterator[Finding]:

@@ -37,7 +37,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="WHEN",
         help="logs from then on: 10m, 2h, 14:00 …; else from each unit's newest start on",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="write it there (specconsole-HOST-DATE.tar.gz)")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="write it there (specconsole-HOST-DATE.tar.gz); - is standard output"
+    )
     parser.add_argument(
         "--seconds", type=float, default=20.0, metavar="N", help="sample the host for so long, 0 to 300 (20)"
     )
@@ -47,11 +49,29 @@ def run(args: argparse.Namespace) -> int:
     """Collect, and say where it is."""
     if not 0 <= args.seconds <= 300:
         raise UsageError(f"--seconds {args.seconds:g} is out of range.", hint="It takes 0 to 300.")
+    if args.output == "-":
+        output.check_open()
+        if sys.stdout.isatty():
+            raise UsageError("A bundle is packed, which a terminal cannot show.", hint="Send it on: -o - > FILE.")
     begin = None if args.since in (None, since.LAST_START) else since.parse(args.since, SystemClock().now())
     return drive(_run(args, begin))
 
 
 async def _run(args: argparse.Namespace, begin: float | None) -> int:
+    async with open_host(args) as host:
+        name = (host.facts.hostname if host.facts else "") or host.name
+        if args.output == "-":
+            output.write_bytes(await _made(args, host, name, begin))
+            return 0
+        path = Path(args.output or _file(name, host.clock.now()))
+        with paths.new_file(path) as file:  # before minutes are spent on what has no place
+            file.write(await _made(args, host, name, begin))
+    output.write_text(str(path))
+    return 0
+
+
+async def _made(args: argparse.Namespace, host: Host, name: str, begin: float | None) -> bytes:
+    """The archive; what cannot be had is said, and named in it."""
     from specconsole.explain.archive import packed
     from specconsole.explain.collect import Wanted, collect
 
@@ -62,28 +82,22 @@ async def _run(args: argparse.Namespace, begin: float | None) -> int:
         if "cannot" in text or "ended early" in text or "only the newest" in text:
             missing.append(one_line(text, 300))
 
-    async with open_host(args) as host:
-        name = (host.facts.hostname if host.facts else "") or host.name
-        path = Path(args.output or _file(name, host.clock.now()))
-        with paths.new_file(path) as file:  # before minutes are spent on what has no place
-            wanted = Wanted(begin, args.seconds)
-            async with aclosing(collect(host, profile_for(args, host), wanted, host.clock, say)) as found:
-                parts = [part async for part in found]
-            parts.append(("history.json", await _history(host)))
-            about = {
-                "bundle": 1,
-                "host": name,
-                "typed": mask(host.typed),
-                "made": (made := host.clock.now()),
-                "since": begin,
-                "specconsole": __version__,
-                "missing": missing,
-            }
-            parts.insert(0, ("bundle.json", (json.dumps(about, indent=1) + "\n").encode()))
-            parts.append(("report.json", _report(parts)))
-            file.write(packed(iter(parts), made))
-    output.write_text(str(path))
-    return 0
+    wanted = Wanted(begin, args.seconds)
+    async with aclosing(collect(host, profile_for(args, host), wanted, host.clock, say)) as found:
+        parts = [part async for part in found]
+    parts.append(("history.json", await _history(host)))
+    about = {
+        "bundle": 1,
+        "host": name,
+        "typed": mask(host.typed),
+        "made": (made := host.clock.now()),
+        "since": begin,
+        "specconsole": __version__,
+        "missing": missing,
+    }
+    parts.insert(0, ("bundle.json", (json.dumps(about, indent=1) + "\n").encode()))
+    parts.append(("report.json", _report(parts)))
+    return packed(iter(parts), made)
 
 
 def _file(host: str, at: float) -> str:

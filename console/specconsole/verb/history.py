@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -36,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "What this machine remembers; no host is asked. `history loads`, `runs`, `swaps` and `experiments` list. `history trend HOST UNIT`"
         " lays the starts of a unit beside one another: an acceptance length that fell by 10 % is a regression even while"
         " the unit is still faster. `history export FILE` writes all of it to a new file, secrets masked (packed where the"
-        " name ends in .gz); `history import FILE` takes in such a file of another machine, and the same records once. It also"
+        " name ends in .gz; - is standard output); `history import FILE` takes in such a file of another machine, and the same records once. It also"
         " takes a result file of `vllm bench serve`, AIPerf or GuideLLM, with --host and --unit of what it measured: its runs are"
         " marked with their tool, and a trend never mixes them with runs of `bench` or of another tool."
     )
@@ -80,6 +81,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"`history {' '.join((args.kind, *wanted))}` takes {_count(len(wanted))} behind {args.kind}.")
     if args.limit < 1:
         raise UsageError(f"-n {args.limit} is out of range.", hint="It takes 1 or more.")
+    if args.kind == "export" and args.rest[0] == "-" and args.json:
+        raise UsageError("`history export -` writes the records themselves.", hint="Leave --json out.")
     return drive(_run(args))
 
 
@@ -188,8 +191,16 @@ def _write_trend(one: Trend) -> None:
 async def _export(args: argparse.Namespace, memory: Memory) -> int:
     from specconsole.logs.redact import mask_value
 
+    wanted = (mask_value, args.host, await _meant(args, memory))
+    if args.rest[0] == "-":
+        output.check_open()
+        with output.quiet_pipe():
+            await memory.write(sys.stdout.buffer, *wanted)
+            sys.stdout.buffer.flush()
+        _usable(memory)
+        return 0
     path = Path(args.rest[0])
-    count = await memory.export(path, mask_value, args.host, await _meant(args, memory))
+    count = await memory.export(path, *wanted)
     _usable(memory)
     if args.json:
         output.write_json({"file": path, "records": count})

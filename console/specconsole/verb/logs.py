@@ -16,7 +16,7 @@ from specconsole.logs import journal, since
 from specconsole.logs.effort import TooSlow, effort_of
 from specconsole.logs.fold import poll
 from specconsole.logs.journal import Begin
-from specconsole.logs.printed import Printer
+from specconsole.logs.printed import Printer, local
 from specconsole.logs.record import Kind, Level, LogRecord
 from specconsole.logs.source import Source
 from specconsole.service import choose
@@ -115,20 +115,25 @@ async def _shown(args: argparse.Namespace, host: Host, wanted: Wanted) -> int:
         return 0
     newest = args.lines if args.since or args.lines is not None else NEWEST
     if not await _read(host, sources, begin, newest, wanted, show, clock) and newest != 0:
-        _nothing(units, chosen=bool(args.since or args.grep or args.level), typed=host.typed)
+        _nothing(units, args, begin, host.typed)
     return 0
 
 
-def _nothing(units: Sequence[Unit], *, chosen: bool, typed: str) -> None:
-    """Say that nothing was shown; `chosen`: of what was asked for. Raises NotRunning where there is nothing at all."""
+def _nothing(units: Sequence[Unit], args: argparse.Namespace, begin: Begin, typed: str) -> None:
+    """Say that nothing was shown, as journalctl does, and since when. Raises NotRunning where there is nothing at all."""
     names = ", ".join(unit.key for unit in units)
-    if chosen or any(unit.serving.log_file for unit in units):
-        say(f"no such record of {names}")
+    last_start = (args.since or "").strip().lower() == since.LAST_START
+    when = " since the last start" if last_start else "" if begin.since is None else f" since {local(begin.since)}"
+    if args.grep or args.level or any(unit.serving.log_file for unit in units):
+        say(f"no such record of {names}{when}")
+        return
+    if when:
+        say(f"{names} has logged nothing{when}; with -f what it logs from now on is shown")
         return
     started = any(unit.state.invocation or unit.state.started_mono for unit in units)
     booted = next((unit.state.mono for unit in units if unit.state.mono is not None), None)
-    since = f" since the host booted {duration(booted)} ago" if booted is not None else " since the host booted"
-    why = "though it was started" if started else f"and was never started{since}"
+    boot = f" since the host booted {duration(booted)} ago" if booted is not None else " since the host booted"
+    why = "though it was started" if started else f"and was never started{boot}"
     raise NotRunning(
         f"{names} has logged nothing that the journal has, {why}.",
         hint=f"specconsole units {typed} shows how it stands.",

@@ -101,6 +101,14 @@ def write(text: str) -> None:
         sys.stdout.flush()
 
 
+def write_bytes(content: bytes) -> None:
+    """Write bytes as they are, and flush; raises as `write`."""
+    check_open()
+    with quiet_pipe():
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+
+
 @contextmanager
 def quiet_pipe() -> Iterator[None]:
     """Let a reader that has gone end the program without a second complaint at exit (docs.python.org, SIGPIPE note).

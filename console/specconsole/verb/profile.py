@@ -77,14 +77,22 @@ async def _init(args: argparse.Namespace) -> int:
     if args.json:
         output.write_json({"path": path, "profile": found})
     else:
-        say(f"wrote {path}: {len(found.units)} unit(s); used by itself for {' and '.join(found.hosts)}")
+        of = " and ".join(found.hosts)
+        own = path.suffix == ".toml" and path.resolve().parent == _own().resolve()
+        use = f"used by itself for {of}" if own else f"for {of}, where --profile {path} names it"
+        say(f"wrote {path}: {len(found.units)} unit(s); {use}")
     return 0
 
 
 def _path(output_: str | None, name: str) -> Path:
     if output_ and output_ != "-":
         return paths.typed(output_)
-    return paths.config_dir() / "profiles" / f"{name}.toml"
+    return _own() / f"{name}.toml"
+
+
+def _own() -> Path:
+    """Where the user's profiles lie that are used by themselves."""
+    return paths.config_dir() / "profiles"
 
 
 def _create(path: Path, text: str) -> None:
