@@ -137,19 +137,19 @@ def at_once(_app: SpecConsole) -> object:
     return True
 
 
-def begun(app: SpecConsole) -> object:
-    """The benchmark runs, or asks."""
-    return asked(app) or app.measuring
-
-
 async def measure(on: Console) -> None:
-    """Measure the unit that runs, to the end."""
+    """Measure the unit that runs, to the end; a key may come back after all of it, so that only the end is waited for."""
+    before = on.app.bench
+
+    def over(app: SpecConsole) -> object:
+        """This run has ended."""
+        return app.bench is not before and measured(app)
+
     await on.when(at_once, "b")
-    await on.when(begun)
+    await on.when(lambda app: asked(app) or over(app))
     if asked(on.app):
-        await on.when(asked, "y")
-        await on.when(lambda app: app.measuring)
-    await on.when(measured)
+        await on.when(at_once, "y")
+    await on.when(over)
 
 
 async def readme() -> None:

@@ -75,6 +75,9 @@ def test_one_known_load_is_called_one() -> None:
     assert "the one time that is known" in said(made, "step 1")
     whole = fitted(order, {BASE.key: [600.0, 660.0], NGRAM.key: [5000.0, 5400.0]})
     assert said(whole, "takes").endswith("by earlier loads and runs")
+    assert said(whole, "step 1").endswith("loads in 10:00 to 11:00")
+    alike = fitted(order, {BASE.key: [600.1, 600.2], NGRAM.key: [5000.0, 5400.0]})
+    assert said(alike, "step 1").endswith("loads in 10:00")
 
 
 CELLS = '[bench]\nconcurrency = [1, 32]\ncontext = [0, "128k"]\n'

@@ -87,7 +87,8 @@ def _loaded(known: Sequence[float] | None) -> str:
         return "no earlier load is known"
     if len(known) == 1:
         return f"loaded in {duration(known[0])}, the one time that is known"
-    return f"loads in {duration(min(known))} to {duration(max(known))}"
+    low, high = duration(min(known)), duration(max(known))
+    return f"loads in {low}" if low == high else f"loads in {low} to {high}"
 
 
 def _tells(made: Prepared, name: str) -> str:
