@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 from pathlib import Path
 
 import pytest
@@ -49,8 +50,20 @@ def test_one_is_written_from_what_is_found(tmp_path: Path, capsys: pytest.Captur
     assert "# [api_key]" in text
     assert '--speculative-config {"method": "ngram"' in text
     assert cli.main(["profile", "init", "demo:normal", "-o", str(path)]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
     assert path.read_text() == text
+
+
+def test_half_of_one_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is left of it would be taken for the host's profile from then on."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (512, before[1]))  # as a disk that is full by then
+        assert cli.main(["profile", "init", "demo:normal", "-o", str(tmp_path / "new" / "gpu.toml")]) == 2
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert "cannot be written" in capsys.readouterr().err
+    assert list((tmp_path / "new").iterdir()) == []
 
 
 def test_one_is_printed_and_lies_where_it_is_found(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from specconsole import paths, profile, resources
 from specconsole.errors import ConfigError, UsageError
+from specconsole.text import reason
 from specconsole.verb import output
 from specconsole.verb.link import say
 from specconsole.verb.session import add_way_arguments, drive, open_host
@@ -99,12 +100,10 @@ def _create(path: Path, text: str) -> None:
     """Write a file that is not there yet. Raises UsageError where one is, or where none can be."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise UsageError(f"{path} is there already.", hint="Give another one with -o, or -o - to look.") from None
     except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
+        raise UsageError(f"{path.parent} cannot be made.", f"{reason(error)}.", "Give another place.") from error
+    with paths.new_file(path) as file:
+        file.write(text.encode())
 
 
 def text_of(name: str) -> str:
