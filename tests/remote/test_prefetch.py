@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from specconsole.remote import outside, prefetch
-from specconsole.remote.prefetch import FILE_BYTES, Answer, Asker, Prefetch, in_time
+from specconsole.remote.prefetch import FILE_BYTES, Answer, Asker, OutOfTime, Prefetch, in_time, together
 from specconsole.remote.unit_search import CAT, HEAD
 
 Told = dict[tuple[str, ...], tuple[int, str]]
@@ -57,8 +57,45 @@ def test_a_program_that_is_missing_or_hangs_has_no_answer(monkeypatch: pytest.Mo
     monkeypatch.setattr(prefetch, "ASK_S", 0.05)
     assert asker.run(["sleep", "60"]) is None
     monkeypatch.setattr(prefetch, "ASK_S", 8.0)
+    monkeypatch.setattr(prefetch, "ALL_S", prefetch.LEAST_S / 2)
+    with pytest.raises(OutOfTime):
+        Asker().run(["true"])
+
+
+def test_a_file_that_was_not_waited_for_is_not_told_as_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Nor is a script of which nobody had time to say whether it names vLLM told as one that does not."""
+    (tmp_path / "a.sh").write_text("vllm serve")
     monkeypatch.setattr(prefetch, "ALL_S", 0.0)
-    assert Asker().run(["true"]) is None, "the time for all is up"
+    lines: list[bytes] = []
+    asker = Asker()
+    asking = Prefetch(asker.run, asker.read, lines.append, {}, 0)
+    for ask in (
+        lambda: asking._reads(CAT, {str(tmp_path / "a.sh"), prefetch.UPTIME}),
+        lambda: asking._mentioning({str(tmp_path / "a.sh")}),
+    ):
+        with pytest.raises(OutOfTime):
+            ask()
+    assert not lines
+    assert prefetch.main({}) == 0
+    assert not capfdbinary.readouterr().out
+
+
+def test_each_of_several_comes_to_its_end_before_an_error_is_raised() -> None:
+    begun, done = threading.Event(), []
+
+    def slow() -> None:
+        begun.wait(60)
+        done.append(1)
+
+    def fails() -> None:
+        begun.set()
+        raise OutOfTime
+
+    with pytest.raises(OutOfTime):
+        together(fails, slow)
+    assert done == [1]
 
 
 def test_a_file_that_gives_no_answer_is_left_behind() -> None:

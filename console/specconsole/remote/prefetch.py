@@ -3,7 +3,8 @@
 Over a slow link each answer that has to be waited for costs a round trip, and there are eight. One JSON line an answer:
 {"argv": what the console would run, "status", "out", "err"}. Nothing is judged here, and nothing has to be complete: what
 is missing the console asks for itself. A file that gives no answer in its time (a network disk whose server is gone) is
-told as late: {"argv", "late": true}, so that nobody waits for it twice, and the others come all the same.
+told as late: {"argv", "late": true}, so that nobody waits for it twice, and the others come all the same. What was not
+waited for is never told as late.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple, TypeVar
 
@@ -23,6 +25,8 @@ from specconsole.remote.unit_search import CAT, DETAILS, HEAD, HEAD_BYTES, Searc
 
 ASK_S = 8.0
 """For one answer; a slower command is left to the console, a slower file is late."""
+LEAST_S = 4.0
+"""Who was given less has not failed to answer: where no more is left nothing more is asked."""
 ALL_S = 12.0
 """For all answers: from then on the console asks for itself."""
 AT_ONCE = 32
@@ -41,7 +45,8 @@ def main(arguments: Dict[str, Any]) -> int:
     """Print answers; `wanted` names units by manager that are of interest whatever they run."""
     wanted = {str(manager): set(map(str, units)) for manager, units in (arguments.get("wanted") or {}).items()}
     asker = Asker()
-    Prefetch(asker.run, asker.read, _print, wanted, os.geteuid()).all()
+    with suppress(OutOfTime):
+        Prefetch(asker.run, asker.read, _print, wanted, os.geteuid()).all()
     return 0
 
 
@@ -50,14 +55,21 @@ def _print(line: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
+class OutOfTime(Exception):
+    """The time for all answers is up."""
+
+
 class Asker:
-    """Asks this host, each question and all of them within their time."""
+    """Asks this host, each question and all of them within their time; raises OutOfTime once that is up."""
 
     def __init__(self) -> None:
         self._until = time.monotonic() + ALL_S
 
     def _left(self) -> float:
-        return max(min(ASK_S, self._until - time.monotonic()), 0.0)
+        left = self._until - time.monotonic()
+        if left < LEAST_S:
+            raise OutOfTime
+        return min(ASK_S, left)
 
     def run(self, argv: Sequence[str]) -> Optional[Answer]:
         """Run a command to its end: status and both outputs. None: it is not there, or took too long."""
@@ -83,20 +95,21 @@ def in_time(work: Callable[[], _T], seconds: float) -> _T:
     """Do what no signal ends, at most that long; raises what it raises, or TimeoutError and leaves it behind."""
     found: List[Callable[[], _T]] = []
 
-    def one() -> None:
-        try:
-            value = work()
-        except Exception as error:
-            found.append(partial(_raise, error))
-        else:
-            found.append(lambda: value)
-
-    thread = threading.Thread(target=one, daemon=True)
+    thread = threading.Thread(target=lambda: found.append(outcome(work)), daemon=True)
     thread.start()
     thread.join(seconds)
     if not found:
         raise TimeoutError
     return found[0]()
+
+
+def outcome(work: Callable[[], _T]) -> Callable[[], _T]:
+    """Do it; what comes returns, or raises, what it did, in whatever thread it is called."""
+    try:
+        value = work()
+    except Exception as error:
+        return partial(_raise, error)
+    return lambda: value
 
 
 def _raise(error: Exception) -> Any:
@@ -108,18 +121,18 @@ def _text(data: bytes) -> str:
 
 
 def together(*works: Callable[[], _T]) -> List[_T]:
-    """Do all at the same time; what they return, in order."""
-    found: Dict[int, _T] = {}
+    """Do all at the same time, each to its end; what they return, in order. Raises what the first of them raises."""
+    found: Dict[int, Callable[[], _T]] = {}
 
     def one(at: int, work: Callable[[], _T]) -> None:
-        found[at] = work()
+        found[at] = outcome(work)
 
     threads = [threading.Thread(target=one, args=item, daemon=True) for item in enumerate(works)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return [found[at] for at in range(len(works))]
+    return [found[at]() for at in range(len(works))]
 
 
 class Prefetch:
