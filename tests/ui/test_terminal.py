@@ -15,6 +15,7 @@ import termios
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,9 +27,19 @@ DEADLINE_S = 60.0
 
 
 class Terminal:
-    """A terminal of 100x30 with the demo on it; `before` is run before it, to break something; `errors`: standard error."""
+    """A terminal of 100x30 with the demo on it, as its first program or `under` another one.
 
-    def __init__(self, *arguments: str, own: bool = True, before: str = "", errors: int | None = None) -> None:
+    `before` is run before the demo, to break something; `errors`: its standard error.
+    """
+
+    def __init__(
+        self,
+        *arguments: str,
+        own: bool = True,
+        before: str = "",
+        errors: int | None = None,
+        under: tuple[str, ...] = (),
+    ) -> None:
         self.master, self.slave = pty.openpty()
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
         self.before = termios.tcgetattr(self.slave)
@@ -39,6 +50,7 @@ class Terminal:
             environment.pop(name, None)
         self.process = subprocess.Popen(
             [
+                *under,
                 sys.executable,
                 "-c",
                 f"{before}\nimport sys; from specconsole.cli import main; sys.exit(main())",
@@ -96,8 +108,8 @@ def _own_terminal() -> None:
 def terminal() -> Iterator[Callable[..., Terminal]]:
     made: list[Terminal] = []
 
-    def open_terminal(*arguments: str, own: bool = True, before: str = "", errors: int | None = None) -> Terminal:
-        made.append(Terminal(*arguments, own=own, before=before, errors=errors))
+    def open_terminal(*arguments: str, **options: Any) -> Terminal:
+        made.append(Terminal(*arguments, **options))
         return made[-1]
 
     yield open_terminal
@@ -278,6 +290,53 @@ def test_what_was_lost_is_painted_anew(terminal: Callable[..., Terminal], distur
     os.write(one.master, b"q")
     assert one.read_to_end() == 0
     assert_restored(one)
+
+
+SHELL = ("sh", "-c", 'set -m; "$@"; echo back in the shell; read line; fg; echo it left: $?', "sh")
+"""A shell with job control: what stops before it goes on where a line is typed."""
+WRAPPED = (*SHELL, "sh", "-c", '"$@"; exit $?', "sh")
+"""A program of the same job waits for the console, as a script would."""
+
+
+@pytest.mark.parametrize("under", [SHELL, WRAPPED], ids=["shell", "script"])
+def test_ctrl_z_goes_to_the_shell_and_fg_comes_back(terminal: Callable[..., Terminal], under: tuple[str, ...]) -> None:
+    one = terminal(under=under)
+    one.read_until("live")
+    os.write(one.master, b"?")
+    one.read_until("Keys: ")
+    os.write(one.master, b"\x1a")  # from a dialog too
+    one.read_until("back in the shell")
+    assert_restored(one)
+    one.screen.clear("¿")
+    os.write(one.master, b"\n")
+    one.read_until("Keys: ")
+    one.read_until("¿", there=False)
+    os.write(one.master, b"qq")
+    assert one.read_to_end() == 0
+    assert_restored(one)
+    assert b"it left: 0" in one.seen
+
+
+def test_ctrl_z_stops_nothing_that_no_shell_could_bring_back(terminal: Callable[..., Terminal]) -> None:
+    one = terminal()
+    one.read_until("live")
+    os.write(one.master, b"\x1a")
+    one.read_until("No shell waits behind this console")
+    os.write(one.master, b"q")
+    assert one.read_to_end() == 0
+    assert_restored(one)
+
+
+@pytest.mark.parametrize("kind", ["dumb", "unknown"])
+def test_a_terminal_that_shows_no_screens_gets_a_sentence(terminal: Callable[..., Terminal], kind: str) -> None:
+    one = terminal(before=f"import os; os.environ['TERM'] = {kind!r}")
+    assert one.read_to_end() == 2
+    said = one.seen.decode()
+    assert said.startswith(
+        f"specconsole: This terminal shows no screens (TERM={kind}). Use specconsole status demo --json"
+    )
+    assert "\x1b" not in said
+    assert said.count("\n") == 1
 
 
 @pytest.mark.parametrize(("arguments", "taken"), [((), True), (("--no-mouse",), False)])

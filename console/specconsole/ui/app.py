@@ -27,7 +27,7 @@ from specconsole.ui.log.reading import LogReading
 from specconsole.ui.paint import theme
 from specconsole.ui.paint.ascii import AsciiFilter
 from specconsole.ui.paint.colourless import Colourless
-from specconsole.ui.paint.terminal import ANEW, lasting
+from specconsole.ui.paint.terminal import ANEW, lasting, stop_job
 from specconsole.ui.palette import Commands, Palette, offered, why_not
 from specconsole.ui.part.replaying import ReplayApp
 from specconsole.ui.rows.gpu import neighbour
@@ -253,6 +253,11 @@ class SpecConsole(ReplayApp):
         if self._driver is not None:
             self._driver.write(ANEW)
         self.screen.refresh()
+
+    def action_suspend_process(self) -> None:
+        """Stop as every program of the terminal's stops, until the shell's `fg`."""
+        if self._driver is not None and not stop_job(self._driver):
+            self.tell("No shell waits behind this console: it goes on here. q leaves it.", "warning")
 
     def action_retry(self) -> None:
         """Try to reach the host now."""

@@ -28,6 +28,14 @@ COMMANDS: tuple[Command, ...] = (
         "app.redraw",
         first=True,
     ),
+    Command(
+        "app.suspend",
+        "ctrl+z",
+        "",
+        "Back to the shell; its fg brings the console back",
+        "app.suspend_process",
+        first=True,
+    ),
     Command("link.retry", "r", "try again", "Ask a host that was lost or has refused us once more", "retry", footer=0),
     Command(
         "replay.pause",

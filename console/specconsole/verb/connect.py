@@ -13,9 +13,8 @@ from types import ModuleType
 from specconsole import paths, settings
 from specconsole.errors import UsageError
 from specconsole.settings import RATES, Settings
-from specconsole.verb import output
 from specconsole.verb.notifying import add_hook_arguments, hooks_of
-from specconsole.verb.screen import add_screen_arguments, wanted
+from specconsole.verb.screen import add_screen_arguments, check_terminal, wanted
 from specconsole.verb.session import add_host_arguments, drive, open_host, profile_for
 
 
@@ -34,10 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show the console until the user leaves it."""
-    if not output.at_terminal():
-        raise UsageError(
-            "The console needs a terminal.", hint="Use status, gpus, units or logs with --json in scripts."
-        )
+    check_terminal("Use status, gpus, units or logs with --json")
     if args.rate is not None and not RATES[0] <= args.rate <= RATES[1]:
         raise UsageError(f"--rate {args.rate:g} is out of range.", hint=f"It takes {RATES[0]:g} to {RATES[1]:g}.")
     hooks_of(args)  # what cannot work is told before the host is asked

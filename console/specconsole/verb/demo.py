@@ -11,7 +11,7 @@ from specconsole import paths, settings
 from specconsole.errors import UsageError
 from specconsole.host.target import FASTEST, SLOWEST, Demo, demo
 from specconsole.verb import output
-from specconsole.verb.screen import add_screen_arguments, wanted
+from specconsole.verb.screen import add_screen_arguments, check_terminal, wanted
 from specconsole.verb.session import drive
 
 if TYPE_CHECKING:
@@ -120,8 +120,7 @@ async def _show(args: argparse.Namespace, asked: Demo, own: Settings) -> int:
 async def _play(
     host: SimulatedHost, own: Settings, state: Path | None, played: tuple[Player, Collected] | None = None
 ) -> int:
-    if not output.at_terminal():
-        raise UsageError("The console needs a terminal.", hint="Use specconsole status demo --json in scripts.")
+    check_terminal("Use specconsole status demo --json")
     from specconsole.history.memory import folder
     from specconsole.ui.feed.host import feeds_of
     from specconsole.ui.run import Around

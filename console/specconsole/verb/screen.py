@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import os
 from dataclasses import replace
 
+from specconsole.errors import UsageError
 from specconsole.settings import Settings
 from specconsole.verb import output
+
+WITHOUT_A_SCREEN = ("dumb", "unknown")
+"""What TERM says of a terminal that obeys no escape sequence, such as an editor's shell."""
+
+
+def check_terminal(instead: str) -> None:
+    """Refuse to draw where nobody would see it.
+
+    Raises:
+        UsageError: there is no terminal, or it can show lines alone; it names what to use `instead`.
+    """
+    if not output.at_terminal():
+        raise UsageError("The console needs a terminal.", hint=f"{instead} in scripts.")
+    if (kind := os.environ.get("TERM", "")) in WITHOUT_A_SCREEN:
+        raise UsageError(f"This terminal shows no screens (TERM={kind}).", hint=f"{instead}, or another terminal.")
 
 
 def add_screen_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:

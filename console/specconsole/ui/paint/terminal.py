@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any, Final, TextIO
@@ -84,6 +85,21 @@ def screen_file(error: TextIO | None, out: TextIO | None) -> TextIO | None:
         return error
     # As on standard error, a character that the terminal's encoding lacks is no fault that ends the program.
     return open(out.fileno(), "w", encoding=out.encoding, errors="backslashreplace", closefd=False)
+
+
+def stop_job(driver: Driver) -> bool:
+    """Leave the terminal to the shell until its `fg`, with all of this job; False: nobody could bring it back.
+
+    So it is with what stands in the group of its session's leader: `tmux new specconsole …`, `ssh -t`, a container.
+    """
+    if sys.platform == "win32" or not driver.can_suspend or os.getpgrp() == os.getsid(0):
+        return False
+    own: Any = driver
+    driver.suspend_application_mode()
+    own._must_signal_resume = True
+    # Not SIGTSTP: a script around us would stop at once, and the shell would write on the screen that still stands.
+    os.killpg(os.getpgrp(), signal.SIGSTOP)
+    return True
 
 
 def lasting(driver: type[Driver]) -> type[Driver]:
