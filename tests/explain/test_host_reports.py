@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import Any
 
 import pytest
 
+from specconsole.explain.files import explain
+from specconsole.explain.lines import lines
 from tests.explain.test_meaning import told
 
 TABLE = """+-----------------------------------------------------------------------------------------+
@@ -124,3 +127,25 @@ def test_an_engine_without_its_server_is_pointed_out() -> None:
 def test_kernel_messages_that_journald_missed_are_a_gap() -> None:
     found = told("Mar 03 10:11:12 gpu3 systemd-journald[611]: Missed 212 kernel messages\n")["journal"]
     assert (found["complete"], found["gaps"][0]["count"], found["gaps"][0]["unit"]) == (False, 212, "kernel")
+
+
+@pytest.mark.parametrize(
+    ("pasted", "kind", "headline"),
+    [
+        ("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-11111111-2222-3333-4444-555555555555)\n", "smi_list", "One GPU."),
+        ("GPU 0: NVIDIA L4 (UUID: GPU-11111111-2222-3333-4444-555555555555)\r\nGPU 1: NVIDIA L4 (UUID: GPU-11111111-2222-3333-4444-555555555556)\r\n", "smi_list", "2 GPUs."),
+    ],
+)  # fmt: skip
+def test_a_pasted_list_of_gpus_is_recognised(pasted: str, kind: str, headline: str) -> None:
+    report = explain(iter([("paste", BytesIO(pasted.encode()))]))
+    assert [file.kind for file in report.files] == [kind]
+    assert next(iter(lines(report))) == headline
+
+
+def test_a_pasted_status_says_how_a_unit_failed() -> None:
+    pasted = (
+        "× vllm.service - vLLM\n     Loaded: loaded (/etc/systemd/system/vllm.service; enabled; preset: enabled)\n"
+        "     Active: failed (Result: exit-code) since Mon 2026-11-30 12:00:00 UTC; 5min ago\n"
+    )
+    report = explain(iter([("paste", BytesIO(pasted.encode()))]))
+    assert "  unit          vllm.service: loaded, failed (exit-code)" in lines(report)

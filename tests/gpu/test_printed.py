@@ -108,3 +108,19 @@ def test_the_first_cause_among_xids() -> None:
     assert (first.code, first.bus, first.grave, found[0].pid) == (79, "0000:c1:00", True, 4712)
     assert kernel.xid("NVRM: loading") is None
     assert "NVLink" in kernel.advice(kernel.XidSeen("0000:c1:00", 74, None, "x", True))
+
+
+def test_a_list_names_each_gpu_and_what_is_lost() -> None:
+    text = (
+        "GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-5c89852c-d268-c3f3-1b07-005d5ae1dc3f)\n"
+        "  MIG 1g.10gb     Device  0: (UUID: MIG-6af3958f-e51f-5b5b-9c5b-7b4f5a3d5b8a)\n"
+        "Unable to determine the device handle for GPU0000:1B:00.0: Unknown Error\n"
+        "GPU 2: NVIDIA A100-SXM4-80GB (UUID: GPU-5c89852c-d268-c3f3-1b07-005d5ae1dc40)\n"
+    )
+    found = printed.listed(text)
+    assert [(gpu.index, gpu.name, gpu.uuid[-4:]) for gpu in found.gpus] == [
+        (0, "NVIDIA A100-SXM4-80GB", "dc3f"),
+        (2, "NVIDIA A100-SXM4-80GB", "dc40"),
+    ]
+    assert [gpu.memory_total for gpu in found.gpus] == [None, None]
+    assert ([one.bus for one in found.lost], found.failure) == (["0000:1B:00.0"], "gpu_lost")

@@ -52,6 +52,32 @@ def test_each_failure_has_its_name_its_numbers_and_a_way_out(line: str, name: st
     harmless(found)
 
 
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.16 GiB. GPU 1 has a total capacity of 79.11 GiB of which 821.56 MiB is free."
+KV = "INFO 11-30 10:00:00 [gpu_worker.py:298] Available KV cache memory: {} GiB\n"
+NONE_LEFT = "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine."
+TOO_SMALL = "ValueError: To serve at least one request with the model's max seq len (131072), (16.0 GiB KV cache is needed, which is larger than the available KV cache memory (4.35 GiB)."
+
+
+@pytest.mark.parametrize(
+    ("log", "sentence", "advice"),
+    [
+        (OOM, "1.16 GiB more were wanted on GPU 1, where 0.802 of 79.11 GiB were free.", "Lower --gpu-memory-utilization or --max-num-seqs, so that"),
+        (OOM + " Including non-PyTorch memory, this process has 78.30 GiB memory in use.", "were free; the process itself held 78.3 GiB.", "Lower"),
+        (KV.format("12.50") + OOM, "1.16 GiB more were wanted", "Lower --gpu-memory-utilization by 0.01 at least: 0.36 GiB were short beside a KV cache of 12.5 GiB."),
+        (KV.format("0.10") + OOM, "1.16 GiB more were wanted", "Lower --gpu-memory-utilization or"),
+        (KV.format("12.50") + OOM.replace("821.56 MiB", "1.50 GiB"), "1.5 of 79.11 GiB were free", "Lower --gpu-memory-utilization or"),
+        (KV.format("-2.35") + NONE_LEFT, "take 2.35 GiB more than the whole budget", "it has to give more than 2.35 GiB."),
+        (KV.format("0.00") + NONE_LEFT, "fill the whole budget", "Raise --gpu-memory-utilization."),
+        (NONE_LEFT, "fill the whole budget", "Raise --gpu-memory-utilization."),
+        (TOO_SMALL, "needs 16.0 GiB of KV cache; 4.35 GiB are there", "if memory is free: 11.65 GiB more are needed."),
+    ],
+)  # fmt: skip
+def test_full_memory_is_told_in_the_numbers_of_the_log_alone(log: str, sentence: str, advice: str) -> None:
+    found = named(log + "\n")
+    assert sentence in found.sentence
+    assert advice in "\n".join(found.advice)
+
+
 def test_every_row_of_the_table_has_an_example() -> None:
     found = [each for line, _, _ in EXAMPLES for each in clues_of(line + "\n").found]
     seen = {each.failure.pattern for each in found if each.failure}

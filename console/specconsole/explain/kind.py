@@ -27,6 +27,7 @@ class Kind(Enum):
     SMI_TABLE = "smi_table"
     SMI_DMON = "smi_dmon"
     SMI_TOPO = "smi_topo"
+    SMI_LIST = "smi_list"
     SMI_DETAIL = "smi_detail"
     SMI_MESSAGE = "smi_message"
     PS = "ps"
@@ -73,6 +74,7 @@ _TITLES = {
     Kind.SMI_TABLE: "nvidia-smi's table",
     Kind.SMI_DMON: "nvidia-smi dmon",
     Kind.SMI_TOPO: "nvidia-smi topo -m",
+    Kind.SMI_LIST: "nvidia-smi -L",
     Kind.SMI_DETAIL: "nvidia-smi -q",
     Kind.SMI_MESSAGE: "a failure of nvidia-smi",
     Kind.PS: "list of processes",

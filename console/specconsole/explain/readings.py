@@ -257,6 +257,7 @@ _READERS: dict[Kind, Reader] = {
     Kind.SMI_TABLE: _printed(printed.table, gpus=True),
     Kind.SMI_DMON: _printed(printed.monitor, gpus=True),
     Kind.SMI_TOPO: _printed(printed.topology),
+    Kind.SMI_LIST: _printed(printed.listed, gpus=True),
     Kind.SMI_DETAIL: _printed(printed.detail),
     Kind.SMI_MESSAGE: _printed(printed.messages, gpus=True),
     Kind.PS: _processes,

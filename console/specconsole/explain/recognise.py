@@ -66,6 +66,7 @@ FORMS: tuple[tuple[Kind, Callable[[str], bool]], ...] = (
     (Kind.STACK, _form(r"^(?:Thread|Current thread) (?:0x[0-9a-f]+|\d+)\b[^\n]*\n +(?:[\w.<>]+ \([^()\n]+:\d+\)|File \"[^\"\n]+\", line \d+ in )")),
     (Kind.LOG, _form(r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d")),
     (Kind.BENCH_TEXT, _all(*foreign.VLLM_TEXT)),
+    (Kind.SMI_LIST, _form(r"^GPU \d{1,3}: [^\n]{1,120} \(UUID: GPU-[0-9a-fA-F-]{8,40}\)[ \t]*$")),
     (Kind.SMI_MESSAGE, _form(r"Unable to de\w+ the device handle for GPU|NVIDIA-SMI has failed because|Failed to initialize NVML|^No devices were found|nvidia-smi: (?:command )?not found")),
     (Kind.SMI_TABLE, _form(r"^\| NVIDIA-SMI [\d.]+ +.*Driver Version")),
     (Kind.SMI_DMON, _all(r"^# ?(?:gpu|Date) ", r"^# ?(?:Idx|YYYYMMDD) ")),

@@ -294,6 +294,18 @@ def _monitored(index: int, values: Mapping[str, list[float]]) -> Gpu:
     )
 
 
+_LISTED = re.compile(
+    r"^GPU (?P<index>\d{1,3}): (?P<name>.{1,120}?) \(UUID: (?P<uuid>GPU-[0-9a-fA-F-]{8,40})\)", re.MULTILINE
+)
+
+
+def listed(text: str) -> Printed:
+    """`-L`: which GPUs there are, and of those that are lost which."""
+    found = _LISTED.finditer(text)
+    gpus = tuple(Gpu(int(one["index"]), one["uuid"], one_line(one["name"], 120)) for one in found)
+    return replace(messages(text), gpus=gpus)
+
+
 def topology(text: str) -> Printed:
     """`topo -m`: the matrix of links."""
     lines = [line.split() for line in re.sub(r"\x1b\[\d*m", "", text).splitlines() if line.strip()]

@@ -6,7 +6,6 @@ its own exception line.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from specconsole.load.failure import Failure, Rank, said
 from specconsole.load.failures import OF_PROCESSES, OF_REQUESTS, OOM
 from specconsole.load.failures_host import EXIT_STATUS, RESULTS
 from specconsole.load.phase import Phase
+from specconsole.load.shortage import worked_out
 from specconsole.logs.record import Level
 from specconsole.text import bytes_binary, one_line
 
@@ -314,10 +314,7 @@ def _numbers(name: str, root: Clue, found: Sequence[Clue], clues: Clues, around:
             numbers.setdefault(key, value)
     if numbers.get("scope") == "distributed_init":
         numbers.pop("port", None)
-    free, total = numbers.get("free_gib"), numbers.get("total_gib")
-    if name == "gpu_memory_held" and isinstance(free, int | float) and isinstance(total, int | float) and total > 0:
-        numbers["max_utilization_now"] = math.floor(100 * free / total) / 100
-    return numbers
+    return numbers | worked_out(name, numbers)
 
 
 def _advice(failure: Failure | None, numbers: Mapping[str, Number]) -> Iterator[str]:

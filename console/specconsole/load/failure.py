@@ -101,10 +101,11 @@ def number_of(name: str, text: str) -> Number:
 
 
 def _converted(numbers: dict[str, Number]) -> dict[str, Number]:
-    """Sizes that vLLM prints in MiB when they are small, in GiB as the others are (`tried_mib` becomes `tried_gib`)."""
+    """Sizes of an allocation, which torch prints in MiB when they are small, in GiB as the others are."""
     found: dict[str, Number] = {}
+    allocation = any(name.startswith("tried_") for name in numbers)
     for name, value in numbers.items():
-        if name.startswith("tried_") and name.endswith("_mib") and isinstance(value, int | float):
+        if allocation and name.endswith("_mib") and isinstance(value, int | float):
             found[name.replace("_mib", "_gib")] = round(value / 1024, 3)
         else:
             found[name] = value

@@ -22,7 +22,7 @@ FAILURES: tuple[Failure, ...] = (
         r"To serve at least one request with the model\S* max\S* seq\S* len\S* \((?P<required_tokens>[\d,]+)\)[, (]+(?P<needed_gib>[\d.]+) Gi?B (?:of )?KV cache"
         r".*?available KV cache memory \((?P<available_gib>[\d.]+) Gi?B\)(?:.*?estimated maximum model length is (?P<estimated_max_len>[\d,]+))?",
         "One request of {required_tokens:,} tokens needs {needed_gib} GiB of KV cache; {available_gib} GiB are there.",
-        ("Start it with --max-model-len {estimated_max_len} or less.", f"Or {_UTIL}, if memory is free.",
+        ("Start it with --max-model-len {estimated_max_len} or less.", f"Or {_UTIL}, if memory is free: {{short_gib}} GiB more are needed. || Or {_UTIL}, if memory is free.",
          "With pipeline parallelism the smallest stage decides: move layers off it (VLLM_PP_LAYER_PARTITION)."),
         "--max-model-len {estimated_max_len}", phase="kv_cache",
     ),
@@ -36,8 +36,8 @@ FAILURES: tuple[Failure, ...] = (
     ),
     row(
         "no_kv_memory", "Nothing is left for the KV cache", r"No available memory for the cache blocks",
-        "Weights, activations and graphs fill the whole budget of memory.",
-        (f"{_UTIL.capitalize()}.", "Or lower --max-num-batched-tokens or --max-num-seqs, or use a smaller drafter.",
+        ("Weights, activations and graphs take {short_gib} GiB more than the whole budget of memory.", "Weights, activations and graphs fill the whole budget of memory."),
+        (f"{_UTIL.capitalize()}, if memory is free: for a KV cache it has to give more than {{short_gib}} GiB. || {_UTIL.capitalize()}.", "Or lower --max-num-batched-tokens or --max-num-seqs, or use a smaller drafter.",
          "Or spread the model over more GPUs (--tensor-parallel-size)."), phase="kv_cache",
     ),
     row(
@@ -64,12 +64,13 @@ FAILURES: tuple[Failure, ...] = (
     ),
     row(
         "oom", "The GPU's memory is full",
-        r"(?:CUDA|HIP|XPU|NPU) out of memory\. ?Tried to allocate (?:(?P<tried_gib>[\d.]+) GiB|(?P<tried_mib>[\d.]+) MiB)(?:\. GPU (?P<gpu>\d+) has a total capacity of (?P<total_gib>[\d.]+) GiB)?(?:.*?Process (?P<holder_pid>\d+) has (?P<holder_gib>[\d.]+) GiB memory in use)?",
-        ("{tried_gib} GiB more did not fit.",),
+        r"(?:CUDA|HIP|XPU|NPU) out of memory\. ?Tried to allocate (?:(?P<tried_gib>[\d.]+) GiB|(?P<tried_mib>[\d.]+) MiB)(?:\. GPU (?P<gpu>\d+) has a total capacity of (?P<total_gib>[\d.]+) GiB(?: of which (?:(?P<free_gib>[\d.]+) GiB|(?P<free_mib>[\d.]+) MiB) is free)?)?(?:.*?Process (?P<holder_pid>\d+) has (?P<holder_gib>[\d.]+) GiB memory in use)?(?:.*?this process has (?P<own_gib>[\d.]+) GiB memory in use)?",
+        ("{tried_gib} GiB more were wanted on GPU {gpu}, where {free_gib} of {total_gib} GiB were free; the process itself held {own_gib} GiB.",
+         "{tried_gib} GiB more were wanted on GPU {gpu}, where {free_gib} of {total_gib} GiB were free.", "{tried_gib} GiB more did not fit."),
         ("Process {holder_pid} has {holder_gib} GiB of the same GPU: stop it, if it is no part of this start.",
          "Start it with --kv-cache-memory={suggested_kv_cache_memory}, which vLLM worked out itself.",
          "Start it with a --max-num-seqs below {max_num_seqs}, 64 for example.",
-         "Or lower --gpu-memory-utilization or --max-num-seqs, so that more stays free beside the KV cache."),
+         "Or lower --gpu-memory-utilization by {less_utilization} at least: {short_gib} GiB were short beside a KV cache of {available_kv_gib} GiB. || Or lower --gpu-memory-utilization or --max-num-seqs, so that more stays free beside the KV cache."),
         "--kv-cache-memory={suggested_kv_cache_memory}",
     ),
     row("oom", "The GPU's memory is full", r"NCCL error.*Failed to CUDA (?:calloc|malloc)|Failed to CUDA calloc|Cuda failure (?:\d+ )?'out of memory'",
@@ -347,8 +348,8 @@ SUPPORT: tuple[tuple[tuple[str, ...], Anchored], ...] = (
         ),
     ),
     (
-        ("kv_cache_too_small", "oom"),
-        anchored(r"Available KV cache memory: (?P<available_kv_gib>[\d.]+) GiB", "Available KV cache memory: "),
+        ("kv_cache_too_small", "no_kv_memory", "oom"),
+        anchored(r"Available KV cache memory: (?P<available_kv_gib>-?[\d.]+) GiB", "Available KV cache memory: "),
     ),
     (("port_in_use",), anchored(r"\bport[=:'\" ]+(?P<port>\d{2,5})\b", "port")),
     (
