@@ -77,6 +77,14 @@ def test_to_the_variant_and_what_the_world_shows_after_it(act: Callable[..., Don
     assert machine.disk.within(RUN) == [], "so is its folder"
 
 
+def test_nothing_of_the_loop_is_touched_by_another_thread(
+    act: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONASYNCIODEBUG", "1")  # asyncio refuses it then; else it works until it does not
+    done = act("swap", "demo:ngram-pays@600", "ngram", "--yes")
+    assert (done.code, done.serving) == (0, NGRAM)
+
+
 def test_what_is_there_already_is_not_started(act: Callable[..., Done]) -> None:
     done = act("swap", "demo:normal@600", "ngram", "--dry-run")
     assert done.code == 1

@@ -69,3 +69,14 @@ class Strand:
             raise Ended
         given: T = self._given
         return given
+
+    def on_loop(self, work: Callable[[], T]) -> T:
+        """From within the code: let the loop's thread do something now. What wakes a waiter may be done by no other thread.
+
+        Standing still is not enough for that: in its debug mode asyncio refuses it, and it may, since it promises nothing.
+        """
+
+        async def do() -> T:
+            return work()
+
+        return self.wait(do())

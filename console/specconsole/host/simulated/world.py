@@ -89,7 +89,11 @@ class SimulatedWorld(World):
         """Wait; who has looked in vain for an hour looks less often, or a fast demo would look a thousand times a second."""
         idle = self.monotonic() - self._kept
         self._strand.wait(self._clock.sleep(max(seconds, min(idle * _LATE, self._patience_s))))
-        self._machine.advance()
+        self._advance()
+
+    def _advance(self) -> None:
+        """Let the machine come to its present, which may wake who follows its log or its samples."""
+        self._strand.on_loop(self._machine.advance)
 
     # -- input and output --
 
@@ -103,15 +107,15 @@ class SimulatedWorld(World):
 
     def tell(self, **values: Any) -> None:
         """Print one JSON line."""
-        self._out(json.dumps(values, separators=(",", ":")).encode() + b"\n")
+        self.pass_on(json.dumps(values, separators=(",", ":")).encode() + b"\n")
 
     def pass_on(self, data: bytes) -> None:
         """Print bytes as they are."""
-        self._out(data)
+        self._strand.on_loop(lambda: self._out(data))
 
     def say(self, text: str) -> None:
         """Print a line for people."""
-        self._out(" ".join(text.split()).encode() + b"\n")
+        self.pass_on(" ".join(text.split()).encode() + b"\n")
 
     def program(self) -> tuple[str, bytes]:
         """The host's interpreter; nothing was sent to it."""
@@ -187,7 +191,7 @@ class SimulatedWorld(World):
 
     def read_gpus(self) -> list[dict[str, Any]]:
         """A row a GPU, with the processes on it."""
-        self._machine.advance()
+        self._advance()
         return probe.cards(self._machine, self.now())
 
     @property
@@ -199,12 +203,12 @@ class SimulatedWorld(World):
 
     def processes(self, cgroup: str, boxed: bool) -> list[Process]:  # noqa: ARG002  no unit runs a container
         """A unit's processes."""
-        self._machine.advance()
+        self._advance()
         units = [unit for unit in self._machine.units.values() if cgroup and unit.cgroup == cgroup]
         return [one for unit in units for one in _tree(self._machine, unit, self.now())]
 
     def _all(self) -> Iterator[Process]:
-        self._machine.advance()
+        self._advance()
         for unit in self._machine.units.values():
             yield from _tree(self._machine, unit, self.now())
         yield from map(_stranger, self._machine.strangers)
@@ -240,7 +244,7 @@ class SimulatedWorld(World):
 
     def listeners(self, endpoint: dict[str, Any], *, binds: bool = False) -> set[int]:  # noqa: ARG002
         """The pids that listen there: all servers take all addresses."""
-        self._machine.advance()
+        self._advance()
         unit = None if endpoint.get("uds") else files.answering(self._machine).get(int(endpoint.get("port") or 0))
         return {unit.main_pid} if unit else set()
 
@@ -275,7 +279,7 @@ class SimulatedWorld(World):
         return self._answered(target, Request("POST", path, {}, body))
 
     def _answered(self, target: Target, request: Request) -> tuple[int, bytes]:
-        self._machine.advance()
+        self._advance()
         unit = None if target.uds else files.answering(self._machine).get(target.port)
         if unit is None:
             raise ConnectionRefusedError(111, "Connection refused")
