@@ -13,6 +13,8 @@ from specconsole.errors import ConfigError, HostError, LinkLost, LinkRefused, No
 from specconsole.host.base import Completed, Endpoint, HostFacts, Link, LinkKind, Process, Program, Rights
 from specconsole.host.line import Dialer, Line, Note
 from specconsole.stream import Latest
+from specconsole.text import one_line
+from specconsole.text import reason as said
 
 BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 PING_S = 2.0
@@ -182,10 +184,15 @@ class KeptHost:
         self._set(LinkKind.UP)
 
     async def _keep(self, line: Line) -> None:
+        """Nobody looks at this task: if a fault of ours ended it, the last state would stand there for ever."""
         while True:
-            reason = await self._watch(line)
+            try:
+                reason = await self._watch(line)
+            except Exception as error:
+                reason = _fault(error)
             self._line = None
-            await line.close()
+            with suppress(Exception):
+                await line.close()
             line = await self._redial(reason)
             self._use(line)
 
@@ -235,6 +242,12 @@ class KeptHost:
                 attempt, asked, reason = 0, True, str(error)
             except HostError as error:
                 reason = str(error)
+            except Exception as error:
+                reason = _fault(error)
+
+
+def _fault(error: Exception) -> str:
+    return f"This console has a fault: {one_line(said(error), 200)}."
 
 
 async def _first(*waits: Awaitable[object]) -> None:

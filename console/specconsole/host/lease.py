@@ -16,7 +16,7 @@ from specconsole.host.leased import LeasedProcess
 from specconsole.host.line import NO_ECHO, Echo
 from specconsole.remote.frame import MAGIC, VERSION, Header, NoFrame, Splitter, pack
 from specconsole.stream import within
-from specconsole.text import one_line
+from specconsole.text import one_line, reason
 
 KEPT_BYTES = 8 * 1024 * 1024
 NOISE_BYTES = 256 * 1024
@@ -70,7 +70,7 @@ class Lease:
             lines = said.decode(errors="replace").strip().splitlines()
             silent = "It ended without a word." if self.is_broken else f"It said nothing for {deadline_s:.0f} s."
             raise NotStarted(one_line(lines[-1], 200) if lines else silent)
-        if self.hello.get("v") != VERSION:
+        if self.hello.get("v") != VERSION or not self.hello.get("python"):
             raise NotStarted("It speaks another version.")
 
     def send(self, header: Header, payload: bytes = b"") -> None:
@@ -150,8 +150,8 @@ class Lease:
             self._hear(said)
             while data := await self.channel.read():
                 self._hear(data)
-        except NoFrame as error:
-            self._reason = f"The link to {self.host} carries something strange: {one_line(str(error), 120)}"
+        except (ValueError, TypeError, LookupError, OverflowError) as error:  # no frame, or one that no lease sends
+            self._reason = f"The link to {self.host} carries something strange: {one_line(reason(error), 120)}"
         finally:
             self._broken.set()
             self._ready.set()
