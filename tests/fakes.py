@@ -88,6 +88,13 @@ class FakeClock:
         await settle()
 
 
+async def until(holds: Callable[[], object], task: asyncio.Future[Any]) -> None:
+    """Let the loop turn until something holds; it fails at once where the task that is to bring it about is over."""
+    while not holds():
+        assert not task.done(), f"it is over, and nothing came of it: {task!r}"
+        await asyncio.sleep(0)
+
+
 async def settle(turns: int = 20) -> None:
     """Give every ready task a few turns of the loop; it cannot wait for sockets."""
     for _ in range(turns):

@@ -15,7 +15,7 @@ from specconsole.gpu.control import ProbeControl
 from specconsole.gpu.follow import HEALTHY_FRAMES, follow
 from specconsole.gpu.sample import Fleet
 from specconsole.host.base import Exit, LinkKind, Program
-from tests.fakes import FakeClock, FakeHost
+from tests.fakes import FakeClock, FakeHost, until
 
 CUT = LinkLost("The link broke.")
 
@@ -84,8 +84,7 @@ async def test_a_cut_link_is_only_a_pause_and_the_wish_of_now_counts(host: FakeH
     async with following(host, control) as stream:
         await anext(stream)
         waiting = asyncio.ensure_future(anext(stream))
-        while host.link.kind is not LinkKind.LOST:
-            await asyncio.sleep(0)
+        await until(lambda: host.link.kind is LinkKind.LOST, waiting)
         host.mend(boot_id="c" * 32)
         fleet = await waiting
     assert fleet.mono == 9

@@ -66,7 +66,7 @@ class Terminal:
         return bool(termios.tcgetattr(self.slave)[3] & termios.ECHO)
 
     def close(self) -> None:
-        self.process.wait()
+        self.process.wait(20)
         os.close(self.slave)
         os.close(self.master)
 

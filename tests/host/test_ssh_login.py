@@ -17,6 +17,7 @@ from specconsole.errors import LinkRefused
 from specconsole.host.prompts import NoPrompter, Prompter
 from specconsole.host.ssh import SshHost
 from specconsole.host.target import parse
+from tests.fakes import until
 from tests.host.asking import Script, Silent
 from tests.host.server import Rules, Running, running, way
 
@@ -167,8 +168,7 @@ async def test_a_host_that_hangs_up_on_a_silent_user_is_not_asked_again_by_itsel
         asker = Silent()
         host = host_at(server, asker, own_home)
         opening = asyncio.create_task(host.open())
-        while not asker.asked:
-            await asyncio.sleep(0.01)
+        await until(lambda: asker.asked, opening)
         server.drop()
         with pytest.raises(LinkRefused, match="hung up before the question was answered"):
             await opening

@@ -19,7 +19,7 @@ from specconsole.logs import journal
 from specconsole.logs.entry import LONGEST
 from specconsole.logs.record import Kind, Level, LogRecord
 from specconsole.logs.source import Source
-from tests.fakes import FakeClock
+from tests.fakes import FakeClock, until
 from tests.logs.journald import UNIT, Journal, JournalHost
 
 SOURCES = (Source(UNIT),)
@@ -234,8 +234,7 @@ async def test_from_now_on_nothing_old_and_nothing_missed_when_the_first_try_fai
     host.journal.number = 3900  # 0.1 s before now
     host.ends = [Exit(124)]
     task = asyncio.create_task(collect(host, 1))
-    while len(host.asked) < 2:
-        await asyncio.sleep(0)
+    await until(lambda: len(host.asked) >= 2, task)
     host.journal.number = 4100
     host.journal.add("line 1")
     assert numbers(await task) == [1]

@@ -23,7 +23,7 @@ from specconsole.logs.entry import Entry
 from specconsole.logs.record import Kind
 from specconsole.logs.source import Source
 from specconsole.remote.tail import Tail
-from tests.fakes import FACTS, FakeClock, FakeProcess
+from tests.fakes import FACTS, FakeClock, FakeProcess, until
 from tests.logs.journald import JournalHost
 
 
@@ -334,8 +334,7 @@ async def test_a_file_that_is_not_there_yet_is_waited_for(tmp_path: Path, facts:
     host.on_step = appear
     if facts is BARE:  # it looks by `stat`, not by a step
         task = asyncio.ensure_future(follow(host, log, "end"))
-        while len(host.calls) < 3:
-            await asyncio.sleep(0.001)
+        await until(lambda: len(host.calls) >= 3, task)
         log.write_text("end\n")
         found = await task
     else:

@@ -49,6 +49,7 @@ async def test_a_start_without_collections_has_them_again_once_it_is_over(monkey
     try:
         async with scene.app.run_test(size=(80, 24)) as pilot:
             while not gc.isenabled():
+                assert scene.app.is_running, "it is over, and collects nothing"
                 await pilot.pause(0.01)
     finally:
         gc.enable()

@@ -77,7 +77,9 @@ class Terminal:
 
     def read_to_end(self) -> int:
         """Read until the program is gone; returns its exit status."""
+        end = time.monotonic() + DEADLINE_S
         while self.process.poll() is None:
+            assert time.monotonic() < end, f"it goes on, and shows\n{self.screen.text}"
             if select.select([self.master], [], [], 0.1)[0]:
                 self.seen += os.read(self.master, 1 << 16)
         while select.select([self.master], [], [], 0)[0]:

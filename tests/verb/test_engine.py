@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.engine import scraped
 from tests.engine.server import answer, serve, vllm
-from tests.fakes import FakeClock
+from tests.fakes import FakeClock, until
 from tests.service.machine import Machine
 from tests.ui.engines import GROUP
 from tests.ui.engines import full_window as window
@@ -67,9 +67,12 @@ async def test_it_goes_on_until_interrupted(machine: Machine, capsys: pytest.Cap
     async with serve(machine.host, vllm("kimi-k2.5", metrics=scraped.text("0.24-M5-end")), endpoint=PORT):
         going = asyncio.create_task(look("--json"))
         lines: list[str] = []
-        while len(lines) < 3:
-            await asyncio.sleep(0)
-            lines += capsys.readouterr().out.splitlines()
+
+        def three() -> bool:
+            lines.extend(capsys.readouterr().out.splitlines())
+            return len(lines) >= 3
+
+        await until(three, going)
         going.cancel()
     assert [json.loads(line)["schema"] for line in lines[:3]] == [1, 1, 1]
 
