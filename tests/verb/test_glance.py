@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.fakes import failed
+from tests.fakes import FakeHost, failed
 from tests.service.machine import Machine
 
 from specconsole.errors import LinkLost, NotPermitted
+from specconsole.gpu.sample import Fleet, Gpu, Vitals
 from specconsole.host.simulated import make
 from specconsole.host.target import Demo
 from specconsole.load.feed import begin
@@ -270,3 +271,21 @@ async def test_what_cannot_be_read_twice_is_said_once(machine: Machine) -> None:
     await glance._units(machine.host, None, seen)
     await glance._units(machine.host, None, seen)
     assert len(seen.trouble) == 1
+
+
+@pytest.mark.parametrize("silent_looks", [1, 3, 9])
+async def test_a_card_that_is_only_slow_is_asked_again(silent_looks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Fleet(1.0, 1.0, "nvml", None, (Gpu(0, "GPU-0", "H200", util=1.0),), Vitals())
+    slow = replace(whole, gpus=(replace(whole.gpus[0], error="driver has not answered for 0.0 s"),))
+    asked: list[Fleet] = []
+
+    async def frames(*_: object, **__: object) -> Any:
+        for fleet in [slow] * silent_looks + [whole] * 2:
+            asked.append(fleet)
+            yield fleet
+
+    monkeypatch.setattr("specconsole.gpu.follow.follow", frames)
+    seen = glance.Glance()
+    await glance._gpus(FakeHost(), seen)
+    assert seen.fleet == (whole if silent_looks < glance.SILENT_LOOKS else slow)
+    assert len(asked) == min(silent_looks + 1, glance.SILENT_LOOKS), "a card that hangs is not waited for"
