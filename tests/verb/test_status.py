@@ -5,18 +5,18 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 from typing import Any
 
 import pytest
 from tests.engine import scraped
 from tests.engine.server import serve, vllm
 from tests.fakes import failed
+from tests.host.scenario.acting import verb
 from tests.service.machine import Machine
 
 from specconsole.errors import LinkLost
 from specconsole.host.base import Endpoint
-from specconsole.host.simulated import make
-from specconsole.host.target import Demo
 from specconsole.verb import glance, session, status
 
 FRAME = {
@@ -92,14 +92,12 @@ async def test_a_unit_that_loads_is_running_and_its_port_refuses(
     ("scenario", "look_s", "verdict"),
     [("slow-disk", "120", "working_slow"), ("stuck-nccl", "600", "stuck"), ("normal", "16", "working")],
 )
-async def test_a_load_in_progress_carries_its_verdict(
+def test_a_load_in_progress_carries_its_verdict(
     scenario: str, look_s: str, verdict: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    host = make(Demo(scenario, speed=120.0))
-    monkeypatch.setattr(session, "make_host", lambda *_: host)
-    parser = argparse.ArgumentParser()
-    status.configure(parser)
-    assert await status._run(parser.parse_args(["demo", "--json", "--look", look_s])) == 0
+    monkeypatch.setattr(glance, "BEYOND_S", math.inf)  # of this machine's own time, which is no matter here
+    code, _ = verb(monkeypatch, "status", f"demo:{scenario}@120", "--json", "--look", look_s)
+    assert code == 0
     written = json.loads(capsys.readouterr().out)
     ((key, load),) = written["loads"].items()
     assert (load["unit"], load["stage"], load["verdict"]["verdict"]) == (key, "loading", verdict)
@@ -107,19 +105,17 @@ async def test_a_load_in_progress_carries_its_verdict(
     assert load["phases"]
 
 
-async def test_a_load_says_for_people_how_far_it_is_and_why(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("look_s", "judged"), [("120", True), ("0", False)])
+def test_a_load_says_for_people_how_far_it_is_and_why(
+    look_s: str, judged: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for words, judged in ((("--look", "120"), True), (("--look", "0"), False)):
-        host = make(Demo("slow-disk", speed=120.0))
-        monkeypatch.setattr(session, "make_host", lambda *_, host=host: host)
-        parser = argparse.ArgumentParser()
-        status.configure(parser)
-        assert await status._run(parser.parse_args(["demo", *words])) == 0
-        said = capsys.readouterr().out
-        assert "◐  baseline  loading" in said
-        assert ("  WORKING SLOW  pages of the checkpoint" in said) == judged
-        assert ("load baseline   " in said) == judged
+    monkeypatch.setattr(glance, "BEYOND_S", math.inf)
+    code, _ = verb(monkeypatch, "status", "demo:slow-disk@120", "--look", look_s)
+    assert code == 0
+    said = capsys.readouterr().out
+    assert "◐  baseline  loading" in said
+    assert ("  WORKING SLOW  pages of the checkpoint" in said) == judged
+    assert ("load baseline   " in said) == judged
 
 
 async def test_nothing_runs_is_three(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,13 +18,14 @@ from tests.service.machine import Machine
 from specconsole import cli
 from specconsole.errors import CommandFailed, NotPermitted
 from specconsole.experiment import carry
+from specconsole.history.entry import Load
 from specconsole.history.memory import Memory, path_for
 from specconsole.load import advance
 from specconsole.load import feed as load
 from specconsole.load.phase import Phase
 from specconsole.load.verdict import Judgement, Verdict
 from specconsole.remote.swap_record import Story
-from specconsole.service import start_follow, swap
+from specconsole.service import secret, start_follow, swap
 from specconsole.service.start import Standing
 from specconsole.service.swap import SwapView
 from specconsole.verb import experiment, session
@@ -251,3 +252,67 @@ async def test_a_fault_of_ours_is_not_swallowed(
     witness.see_swap("s1")
     with pytest.raises(ValueError, match="s1"):
         await witness.end()
+
+
+async def witnessed(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, memory: Memory, seen: list[Standing], *, read_only: bool = False
+) -> tuple[list[tuple[str, str]], list[Any], list[Any]]:
+    """What a witness tells, what it was given to judge by, and the keys that it read."""
+    told: list[tuple[str, str]] = []
+    given: list[Any] = []
+    keys: list[Any] = []
+
+    async def follow(_: object, unit: Any, **known: Any) -> AsyncGenerator[Standing, None]:
+        given.append((unit.key, known["api_key"], [one.invocation for one in known["past"]]))
+        for standing in seen:
+            yield standing
+        told.append(("asked for more", ""))
+
+    async def api_key(*known: object) -> str:
+        keys.append(known)
+        return "k"
+
+    monkeypatch.setattr(start_follow, "follow", follow)
+    monkeypatch.setattr(secret, "api_key", api_key)
+    machine.host.read_only = read_only
+    machine.change(NGRAM, ActiveState="active", SubState="running", InvocationID=INVOCATION)
+    tell = lambda what, standing, _: told.append((what, standing.attempt.invocation))  # noqa: E731
+    async with Witness(machine.host, None, memory, tell=tell) as witness:
+        witness.see([(NGRAM, INVOCATION)])
+        await witness.end()
+    return told, given, keys
+
+
+async def test_a_witness_ends_with_the_load_and_judges_by_what_is_remembered(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    memory = Memory(tmp_path / "history.db")
+    await memory.put_load(Load("gpu-1", NGRAM, "before", 10.0, "ready", 20.0, 30.0))
+    told, given, keys = await witnessed(machine, monkeypatch, memory, [*standings(), *standings()])
+    assert ("asked for more", "") not in told, "of a load that is over nothing more is asked"
+    assert given == [(NGRAM, "k", ["before"])]
+    assert len(keys) == 1
+    kept = {one.invocation: (one.outcome, one.ready) for one in await memory.loads()}
+    assert kept[INVOCATION] == ("ready", BEGAN + 901)
+    await memory.close()
+
+
+async def test_a_witness_leaves_another_start_of_the_unit_alone(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    memory = Memory(tmp_path / "history.db")
+    other = Standing(load.begin(NGRAM, "another", BEGAN + 5, at=BEGAN + 5))
+    told, _, _ = await witnessed(machine, monkeypatch, memory, [standings()[0], other, *standings()])
+    assert {invocation for _, invocation in told} == {INVOCATION}
+    assert not [what for what, _ in told if what in ("verdict", "ready", "asked for more")]
+    assert [one.outcome for one in await memory.loads()] in ([], ["loading"])
+    await memory.close()
+
+
+async def test_a_witness_that_may_only_read_asks_for_no_key(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    memory = Memory(tmp_path / "history.db")
+    _, given, keys = await witnessed(machine, monkeypatch, memory, standings(), read_only=True)
+    assert (given, keys) == ([(NGRAM, None, [])], [])
+    await memory.close()
