@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -36,6 +38,18 @@ async def begun(scene: Scene, pilot: Any, *changes: Standing) -> None:
     for change in changes:
         scene.feeds.put("experiment", change)
     await scene.settle(pilot)
+
+
+async def test_a_look_that_is_cut_off_before_it_begins_leaves_nothing_behind(ready: Scene) -> None:
+    async with ready.app.run_test(size=(120, 40)) as pilot:
+        await ready.settle(pilot)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            ready.app._look_for_others()
+            ready.app._look_for_others()  # ends the one before, whose worker had no turn yet
+            await ready.settle(pilot)
+            gc.collect()
+    assert [str(one.message) for one in said if "never awaited" in str(one.message)] == []
 
 
 async def test_an_experiment_is_chosen_confirmed_told_and_reported(ready: Scene) -> None:

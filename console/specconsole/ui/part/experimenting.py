@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.reactive import var
@@ -207,7 +208,9 @@ class ExperimentApp(RememberApp):
         """
         if not self.swapping and not self.experimenting and not self.measuring:
             self._looked_at = self.clock.monotonic()
-            self.run_worker(self._look_around(ended=ended), group="others", exclusive=True)
+            # Not yet a coroutine: one whose worker is cancelled before it begins, as by a cut, would never be awaited.
+            look = partial(self._look_around, ended=ended)
+            self.run_worker(look, group="others", exclusive=True)  # type: ignore[arg-type]
 
     async def _look_around(self, *, ended: bool) -> None:
         try:
