@@ -33,6 +33,7 @@ def test_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
         (["--rate", "0", "root@gpu-1"], "--rate 0 is out of range."),
         (["root@gpu-1:99999"], "'99999' is no port."),
         (["root@"], "'root@' is no host."),
+        (["root@[::1"], "'root@[::1' is no host."),
     ],
 )
 def test_bad_input_is_one_sentence(

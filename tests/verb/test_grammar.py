@@ -63,6 +63,7 @@ def test_examples_are_right(name: str, line: str) -> None:
         ("underive gpu-1", "underive needs UNIT."),
         ("status gpu-1 --jsn", "status takes no option --jsn. Did you mean --json?"),
         ("status gpu-1 x", "status takes no word x."),
+        ("logs gpu-1 ngram", "logs takes no word ngram. Did you mean --unit ngram?"),
         ("status gpu-1 -p", "--port needs a value."),
         ("status gpu-1 -p x", "--port takes a whole number, not 'x'."),
         ("connect gpu-1 --rate x", "--rate takes a number, not 'x'."),

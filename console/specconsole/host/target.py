@@ -98,8 +98,8 @@ def demo(text: str) -> Demo | None:
 
 def _host_and_port(place: str) -> tuple[str, str | None]:
     if place.startswith("["):
-        host, _, rest = place[1:].partition("]")
-        return host, rest.removeprefix(":") if rest else None
+        host, closed, rest = place[1:].partition("]")
+        return host if closed else "", rest.removeprefix(":") if rest else None
     if place.count(":") != 1:
         return place, None
     host, _, port = place.partition(":")

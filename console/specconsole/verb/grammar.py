@@ -7,7 +7,7 @@ import difflib
 import importlib
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from specconsole.errors import UsageError
@@ -138,14 +138,15 @@ def _needed(verb: str, message: str) -> str:
     return f"{verb} needs {' and '.join(names)}."
 
 
-def _unknown(verb: str, message: str, options: Iterable[str]) -> str:
+def _unknown(verb: str, message: str, options: Sequence[str]) -> str:
     found = re.fullmatch(r"unrecognized arguments: (.+)", message)
     if found is None:
         return ""
     word = found[1].split()[0]
-    near = difflib.get_close_matches(word.partition("=")[0], tuple(options), 1, 0.6) if word.startswith("-") else []
-    what = "option" if word.startswith("-") else "word"
-    return f"{verb} takes no {what} {found[1]}." + (f" Did you mean {near[0]}?" if near else "")
+    if not word.startswith("-"):
+        return f"{verb} takes no word {found[1]}." + (f" Did you mean --unit {word}?" if "--unit" in options else "")
+    near = difflib.get_close_matches(word.partition("=")[0], tuple(options), 1, 0.6)
+    return f"{verb} takes no option {found[1]}." + (f" Did you mean {near[0]}?" if near else "")
 
 
 def _value(message: str) -> str:
