@@ -14,6 +14,7 @@ from tests.fakes import FakeHost, failed
 from tests.service.machine import Machine
 
 from specconsole.errors import LinkLost, NotPermitted
+from specconsole.gpu.follow import SILENT_FRAMES
 from specconsole.gpu.sample import Fleet, Gpu, Vitals
 from specconsole.host.simulated import make
 from specconsole.host.target import Demo
@@ -287,5 +288,5 @@ async def test_a_card_that_is_only_slow_is_asked_again(silent_looks: int, monkey
     monkeypatch.setattr("specconsole.gpu.follow.follow", frames)
     seen = glance.Glance()
     await glance._gpus(FakeHost(), seen)
-    assert seen.fleet == (whole if silent_looks < glance.SILENT_LOOKS else slow)
-    assert len(asked) == min(silent_looks + 1, glance.SILENT_LOOKS), "a card that hangs is not waited for"
+    assert seen.fleet == (whole if silent_looks < SILENT_FRAMES else slow)
+    assert len(asked) == min(silent_looks + 1, SILENT_FRAMES), "a card that hangs is not waited for"

@@ -16,6 +16,7 @@ from tests.gpu.fleets import GIB, fleet, gpu, lost
 from specconsole import cli
 from specconsole.errors import UsageError
 from specconsole.gpu.fault import Fault
+from specconsole.gpu.follow import SILENT_FRAMES
 from specconsole.gpu.sample import GpuProcess
 from specconsole.verb import gpus, session
 
@@ -118,6 +119,16 @@ def test_once_gives_a_slow_driver_its_time(host: FakeHost, capsys: pytest.Captur
     host.script("probe", [slow] * 5 + [line(GPU), asyncio.Event()])
     assert run("--once", "--json") == 0
     assert json.loads(capsys.readouterr().out)["source"] == "nvml"
+
+
+@pytest.mark.parametrize(("frames", "error"), [(1, None), (SILENT_FRAMES, "driver has not answered for 0.0 s")])
+def test_once_asks_a_silent_card_again(
+    host: FakeHost, capsys: pytest.CaptureFixture[str], frames: int, error: str | None
+) -> None:
+    silent = line(GPU | {"error": "driver has not answered for 0.0 s"})
+    host.script("probe", [silent] * frames + [line(GPU), asyncio.Event()])
+    assert run("--once", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["gpus"][0]["error"] == error
 
 
 def test_once_without_evidence_says_why_and_is_inconclusive(host: FakeHost, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from specconsole.gpu.history import key
 from specconsole.gpu.sample import Fleet, Gpu
-from specconsole.remote.probe_gpu import SILENT
 from specconsole.remote.swap_judge import numbers
 from specconsole.text import age, one_line, percent, rate
 
@@ -152,7 +151,7 @@ def _answered(gpu: Gpu) -> bool:
 def _signs(gpu: Gpu) -> Iterator[Fault]:
     """What one sample shows, whether or not it lasts."""
     if gpu.error is not None:
-        kind = "silent" if gpu.error.startswith(SILENT) else "lost"
+        kind = "silent" if gpu.is_silent else "lost"
         where = f" ({gpu.bus})" if gpu.index < 0 and gpu.bus else ""
         yield Fault(gpu.index, kind, one_line(gpu.error) + where)
     if gpu.xid is not None and (gpu.xid_age_s or 0.0) <= (

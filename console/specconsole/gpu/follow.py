@@ -18,6 +18,8 @@ from specconsole.text import one_line
 
 HEALTHY_FRAMES = 10
 """A probe that gave so many frames was well: its end is not counted against it."""
+SILENT_FRAMES = 4
+"""So many samples are waited for a card that is silent at first, where one is to be shown: on a busy host it may just be slow."""
 TRIES = 3
 """After so many ends of a sick probe in a row nvidia-smi takes over."""
 BARE_S = 60.0

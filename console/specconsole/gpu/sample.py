@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from specconsole.gpu.kind import check
 from specconsole.remote import outside
+from specconsole.remote.probe_gpu import SILENT
 
 LATEST = 1e11
 """Seconds since the epoch after which nothing is a date."""
@@ -79,6 +80,11 @@ class Gpu:
     """Reason by field name for what is None."""
     last: Gpu | None = None
     """What it said before its driver fell silent; `error` says for how long. None for a GPU that answers or is lost."""
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether its driver has not answered: not yet, on a busy host or at first, or not any more."""
+        return (self.error or "").startswith(SILENT)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from specconsole.host.lying import Lying, lying
 from specconsole.logs.permit import permit
 from specconsole.logs.source import Source
 from specconsole.profile import Profile
-from specconsole.remote.probe_gpu import SILENT
 from specconsole.service.discover import discover
 from specconsole.service.expected import of_units
 from specconsole.service.inspection import inspect
@@ -242,5 +241,6 @@ async def _gpus(host: Host, clock: Clock) -> Fleet:
 
 
 def _has_answered(fleet: Fleet) -> bool:
-    silent = any((gpu.error or "").startswith(SILENT) for gpu in fleet.gpus)
-    return not silent and (fleet.source != "none" or "has not answered" not in (fleet.why or ""))
+    return not any(gpu.is_silent for gpu in fleet.gpus) and (
+        fleet.source != "none" or "has not answered" not in (fleet.why or "")
+    )

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 GPU_S = 12.0
 """A driver that is just being loaded needs up to ten seconds for its first answer."""
-SILENT_LOOKS = 4
-"""So often, half a second apart, a card is asked that is silent at first: on a busy host it may just be slow."""
 SCRAPE_S = 1.0
 """Between the two scrapes that rates are taken from."""
 LOOK_S = 16.0
@@ -270,8 +268,7 @@ async def _engine(host: Host, unit: Unit, profile: Profile | None, seen: Glance)
 
 async def _gpus(host: Host, seen: Glance) -> None:
     from specconsole.gpu.control import ProbeControl
-    from specconsole.gpu.follow import follow
-    from specconsole.remote.probe_gpu import SILENT
+    from specconsole.gpu.follow import SILENT_FRAMES, follow
 
     async def first() -> Fleet:
         async with aclosing(follow(host, control=ProbeControl(0.5))) as frames:
@@ -280,7 +277,7 @@ async def _gpus(host: Host, seen: Glance) -> None:
                 if fleet.source == "none" and "has not answered" in (fleet.why or ""):
                     continue
                 looks += 1
-                if looks == SILENT_LOOKS or not any((gpu.error or "").startswith(SILENT) for gpu in fleet.gpus):
+                if looks == SILENT_FRAMES or not any(gpu.is_silent for gpu in fleet.gpus):
                     return fleet
         raise AssertionError("the stream of samples has no end")
 

@@ -11,7 +11,7 @@ from specconsole.errors import UsageError
 from specconsole.gpu import view
 from specconsole.gpu.control import ProbeControl
 from specconsole.gpu.fault import Fault, FaultWatch, asked
-from specconsole.gpu.follow import follow
+from specconsole.gpu.follow import SILENT_FRAMES, follow
 from specconsole.gpu.sample import Fleet, Gpu, GpuProcess
 from specconsole.host.base import Host
 from specconsole.text import UNKNOWN, age, bytes_binary, milliseconds, one_line, percent, rate
@@ -65,8 +65,9 @@ async def _settled(stream: AsyncGenerator[Fleet, None]) -> Fleet:
     async for fleet in stream:
         count += 1
         opening = fleet.source == "none" and "has not answered" in (fleet.why or "")
+        silent = any(gpu.is_silent for gpu in fleet.gpus)
         young = any("needs two readings" in gpu.why.values() for gpu in fleet.gpus)
-        if count >= (SLOW_FRAMES if opening else ONCE_FRAMES if young else 1):
+        if count >= (SLOW_FRAMES if opening else SILENT_FRAMES if silent else ONCE_FRAMES if young else 1):
             return fleet
     raise AssertionError("the stream of samples has no end")
 
