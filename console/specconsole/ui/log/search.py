@@ -111,6 +111,7 @@ class LogSearch:
     def _go(self, direction: int) -> bool:
         if self._sweep is None:
             return False
+        self._sweep.forget()
         found, here = self._sweep.found, self._here
         if number_and_line(here)[0] < self._sweep.low and not self._sweep.complete:
             return False

@@ -102,10 +102,16 @@ class LogWindow:
         else:
             self.go(at.seq)
 
+    def _forget(self) -> None:
+        """Let go of what fell off the log: all that looks at it begins so, since keys come between two paints, and so do lines."""
+        self._sweep.forget()
+        oldest = (self.first, 0)
+        self._top, self._cursor = max(self._top, oldest), max(self._cursor, oldest)
+
     def sync(self) -> bool:
         """Take in what came and forget what fell off; says whether what is in view may have changed."""
         before = (self.first, self.end)
-        self._sweep.forget()
+        self._forget()
         for _ in range(AT_ONCE):
             if self._sweep.new:
                 self._sweep.advance()
@@ -114,6 +120,7 @@ class LogWindow:
     def advance(self) -> bool:
         """Look at one more slice of the log; says whether what is in view may have changed."""
         before = (self.first, self.end)
+        self._forget()
         self._sweep.advance()
         return self._settle(before)
 
@@ -122,11 +129,8 @@ class LogWindow:
             self.go(*self._sought)
         if self.following:
             self._to_end()
-        else:
-            oldest = (self.first, 0)
-            self._top, self._cursor = max(self._top, oldest), max(self._cursor, oldest)
-            if self._cursor[0] >= self.end > self.first:  # nothing near it was chosen, and now something older is
-                self._show_cursor()
+        elif self._cursor[0] >= self.end > self.first:  # nothing near it was chosen, and now something older is
+            self._show_cursor()
         if self.buffer.repeats == self._repeats and before == (self.first, self.end):
             return False
         self._repeats = self.buffer.repeats
@@ -134,6 +138,7 @@ class LogWindow:
 
     def resize(self, height: int) -> None:
         """Show that many rows from now on."""
+        self._forget()
         self.height = max(height, 1)
         if self.following:
             self._to_end()
@@ -142,6 +147,7 @@ class LogWindow:
 
     def relayout(self, layout: Layout) -> None:
         """Records take other rows from now on: the same lines stay under the cursor and at the upper edge."""
+        self._forget()
         before, self.layout = self.layout, layout
         self._top, self._cursor = (self._laid_out(place, before) for place in (self._top, self._cursor))
         if self.following:
@@ -158,6 +164,7 @@ class LogWindow:
 
     def scroll(self, lines: int) -> None:
         """Move by rows and let go of the end; going down when the end is in view already follows it again."""
+        self._forget()
         if lines > 0 and self._top >= self._end_place():
             self.to_end()
             return
@@ -183,6 +190,7 @@ class LogWindow:
 
     def to_top(self) -> None:
         """Show the oldest record, and do not follow."""
+        self._forget()
         self.following = False
         self._sought = None if self._sweep.done else (self.buffer.first, 0, 0)
         self._top = self._cursor = (self.first, 0)
@@ -190,11 +198,13 @@ class LogWindow:
 
     def to_end(self) -> None:
         """Show the end and follow it."""
+        self._forget()
         self.following, self._sought = True, None
         self._to_end()
 
     def hold(self) -> None:
         """Stay where it is while the log goes on; the cursor is at the end then."""
+        self._forget()
         self._sought = None
         if self.following:
             self.following = False
@@ -202,6 +212,7 @@ class LogWindow:
 
     def go(self, number: int, line: int = 0, character: int = 0) -> None:
         """Bring a line of a record to the cursor, or the next record that is shown; it waits for the sweep to get there."""
+        self._forget()
         self.following = False
         self._sought = None if self._sweep.problem or number >= self._sweep.low else (number, line, character)
         ordinal = min(self._sweep.found.place(number), max(self.end - 1, self.first))
@@ -221,12 +232,13 @@ class LogWindow:
             self.to_end()
             return "Nothing in this log is that late."
         self.go(number)
-        if self._sought is None and self._cursor[0] == self.first and self._at(self.first).at > moment + 1:
+        if self._sought is None and self._cursor[0] == self.first < self.end and self._at(self.first).at > moment + 1:
             return "This log does not go back that far: here is its beginning."
         return ""
 
     def current(self) -> LogRecord | None:
         """The record under the cursor, or the newest one when the end is followed."""
+        self._forget()
         if self.first == self.end:
             return None
         return self._at(self.end - 1 if self.following else self._cursor[0])
@@ -234,6 +246,7 @@ class LogWindow:
     @property
     def spot(self) -> int:
         """The line under the cursor (`logs.sweep.spot`); beyond the last one when the end is followed."""
+        self._forget()
         if self.following or self.first == self.end:
             return spot(self.buffer.next, 0)
         record = self._at(self._cursor[0])
@@ -271,6 +284,7 @@ class LogWindow:
 
     def lines(self) -> list[Line]:
         """What is in view, from the upper edge; fewer than `height` at the end of the log."""
+        self._forget()
         shown: list[Line] = []
         last = self._top
         for ordinal, part in self._walk(self._top):
@@ -287,6 +301,7 @@ class LogWindow:
 
     def between(self, first: int, last: int, most: int) -> Iterator[Line]:
         """The rows from one to another, each given as `spot` of its record's number and row; `most` of them at most."""
+        self._forget()
         number, row = number_and_line(first)
         ordinal = self._sweep.found.place(number)
         exact = ordinal < self.end and self._number(ordinal) == number
