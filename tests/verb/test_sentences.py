@@ -119,7 +119,7 @@ def test_a_configuration_folder_that_cannot_be_written(own_home: Path, capsys: p
     (own_home / ".config").touch()
     assert cli.main(["status", "demo:normal:ngram"]) == 0
     assert cli.main(["profile", "init", "demo:normal"]) == 2
-    assert "cannot be written: Not a directory." in capsys.readouterr().err
+    assert "cannot be made. Not a directory." in capsys.readouterr().err
 
 
 def program(*words: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
