@@ -87,7 +87,8 @@ _ASK = (
 
 
 def test_nothing_of_it_stays_but_the_record(refused: Answer, back: Answer, server: LabHost) -> None:
-    assert server.run("ls -A /run/specconsole").stdout == ""
+    gone = 'until [ -z "$(ls -A /run/specconsole)" ]; do sleep 0.1; done'  # its ExecStopPost, after the end was told
+    assert server.run(f"timeout 30 sh -c '{gone}'; ls -A /run/specconsole").stdout == ""
     assert (
         KEY not in server.run("cat /var/lib/specconsole/swaps.jsonl; journalctl --no-pager -u specconsole-swap").stdout
     )
