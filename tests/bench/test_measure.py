@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from specconsole.bench.book import _figures, result_of
 from specconsole.bench.check import Level, check
 from specconsole.bench.measure import Subject, entry, measure
 from specconsole.bench.run import BenchRun
@@ -128,3 +129,16 @@ def test_a_remembered_run_leads_with_the_tokens_per_step_of_the_counters() -> No
     assert by_stamps is not None
     assert by_stamps > 6
     assert round(float(entry(joined).summary["tau"]), 3) == round(rows(joined)[-1].tau or 0.0, 3) == 4.757
+
+
+@pytest.mark.parametrize(
+    ("chunks", "said"),
+    [
+        ([[1_000_000, 1], [3_000_000, 2]], "2 tokens, 2.00 ms per token"),
+        ([[1_000_000, 1], [1_000_000, 48]], "48 tokens, no time per token"),  # a busy host read all of it at once
+        ([[1_000_000, 48]], "48 tokens, no time per token"),
+    ],
+)
+def test_a_time_that_could_not_be_taken_is_none(chunks: list[list[int]], said: str) -> None:
+    line = {"id": "a/1", "prompt": "a", "chunks": chunks}
+    assert _figures(result_of(line)) == said

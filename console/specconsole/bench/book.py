@@ -216,7 +216,7 @@ def speculating(identity: Identity, scrape: ScrapeText) -> Identity:
 
 
 def _figures(result: Result) -> str:
-    tpot = f"{result.tpot_s * 1000:.2f} ms per token" if result.tpot_s is not None else "no time per token"
+    tpot = f"{result.tpot_s * 1000:.2f} ms per token" if result.tpot_s else "no time per token"
     return f"{result.tokens if result.tokens is not None else '?'} tokens, {tpot}"
 
 
