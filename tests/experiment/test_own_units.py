@@ -57,6 +57,11 @@ def test_odd_labels_stay_what_they_are() -> None:
     assert made.arms['k=3 "x"'].unit == 'vllm-"b".service'
 
 
+def test_a_label_is_written_as_it_is() -> None:
+    made = own_units.named("this-host", (UNITS[0], replace(UNITS[1], label="EAGLE3-Big")))
+    assert made.description == "Baseline, EAGLE3-Big, baseline"
+
+
 @pytest.mark.parametrize("units", [(), UNITS[:1], UNITS[1:], (UNITS[0], replace(UNITS[1], group="other"))])
 def test_what_compares_with_nothing_is_said(units: tuple[Unit, ...]) -> None:
     with pytest.raises(ConfigError, match="a baseline and a variant") as told:

@@ -73,6 +73,7 @@ def shell(name: str) -> str:
         ("theme", "d", ["dark"]),
         ("level", "w", ["warning"]),
         ("plan", "does", ["does-it-pay"]),
+        ("plan", "this", ["this-host"]),
         ("scenario", "slow", ["slow-disk"]),
         ("profile", "min", ["mine", "minimal"]),
     ],

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from specconsole import resources, toml
 from specconsole.errors import ConfigError
 from specconsole.experiment import plan
-from specconsole.experiment.plan import BASELINE, KIND, ExperimentPlan
+from specconsole.experiment.plan import BASELINE, KIND, THIS_HOST, ExperimentPlan
 from specconsole.service.unit import Role, Unit
 
-NAME = "this-host"
 WHAT = "The host's baseline, each of its variants, baseline"
 _HEAD = """\
 description = {description}
@@ -40,16 +39,18 @@ def named(name: str, units: Sequence[Unit]) -> ExperimentPlan:
     Raises:
         ConfigError: there is none, something in it is wrong, or the units do not make one.
     """
-    if name != NAME or NAME in resources.find(KIND):
+    if name != THIS_HOST or THIS_HOST in resources.find(KIND):
         return plan.named(name)
-    return plan.of_file(toml.File(NAME, text(units)))
+    return plan.of_file(toml.File(THIS_HOST, text(units)))
 
 
 def text(units: Sequence[Unit]) -> str:
     """The plan as a file would have it. Raises ConfigError where nothing can be compared."""
     baseline, variants = _compared(units)
     arms = {BASELINE: baseline, **{_arm(unit): unit for unit in variants}}
-    parts = [_HEAD.format(description=_quoted(_said(arms)), order=_quoted([*arms, BASELINE]))]
+    order = [*arms, BASELINE]
+    said = ", ".join(["Baseline", *order[1:]])
+    parts = [_HEAD.format(description=_quoted(said), order=_quoted(order))]
     for name, unit in arms.items():
         parts.append(_ARM.format(name=_quoted(name), unit=_quoted(unit.key)))
         if unit.serving.speculation and unit.serving.speculation.tokens:
@@ -74,10 +75,6 @@ def _compared(units: Sequence[Unit]) -> tuple[Unit, list[Unit]]:
 
 def _arm(unit: Unit) -> str:
     return unit.label if unit.label not in ("", BASELINE) else unit.key
-
-
-def _said(arms: Sequence[str] | dict[str, Unit]) -> str:
-    return ", ".join([*arms, BASELINE]).capitalize()
 
 
 def _quoted(value: object) -> str:

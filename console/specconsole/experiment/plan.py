@@ -16,6 +16,8 @@ from specconsole.experiment import asked
 from specconsole.remote.drive_rule import version_of
 
 KIND = "experiments"
+THIS_HOST = "this-host"
+"""The plan that is made of a host's own units (`own_units`), unless a file has that name."""
 ORDERS = {"A-B-A": ("A", "B", "A"), "A-B-B-A": ("A", "B", "B", "A")}
 ENDS = ("baseline", "winner")
 BASELINE = "baseline"
@@ -75,6 +77,11 @@ class ExperimentPlan:
         return self.arms[BASELINE]
 
 
+def names() -> tuple[str, ...]:
+    """The plans that have a name: this-host, then the files, shipped and own."""
+    return tuple(dict.fromkeys((THIS_HOST, *sorted(resources.find(KIND)))))
+
+
 def named(name: str) -> ExperimentPlan:
     """A plan by the name of a shipped or own file, or by its path.
 
@@ -85,7 +92,7 @@ def named(name: str) -> ExperimentPlan:
         return of_file(toml.read(paths.typed(name)))
     known = resources.find(KIND)
     if name not in known:
-        hint = f"Known are {', '.join(sorted(known)) or 'none'}; or give the path of a file."
+        hint = f"Known are {', '.join(names())}; or give the path of a file."
         raise ConfigError(f'There is no plan "{name}".', hint=hint)
     return of_file(toml.read(known[name]))
 

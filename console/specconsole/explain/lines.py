@@ -119,7 +119,8 @@ def _figures(report: Report) -> Iterator[str]:
     if (window := report.window) is not None:
         yield f"  {'in between':<{_WIDTH}}{_window(window)}"
     for unit in report.units:
-        yield f"  {'unit':<{_WIDTH}}{unit.name or UNKNOWN}: {unit.load}, {unit.active}{f' ({how})' if (how := unit.sub or unit.result) else ''}"
+        how = unit.sub or unit.result
+        yield f"  {'unit':<{_WIDTH}}{unit.name or UNKNOWN}: {unit.load}, {unit.active}" + (f" ({how})" if how else "")
 
 
 def _window(window: WindowSeen) -> str:

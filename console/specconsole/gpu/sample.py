@@ -180,6 +180,16 @@ class Fleet:
     """Fields that the probe stopped reading since they are too dear at this rate."""
 
     @property
+    def is_opening(self) -> bool:
+        """Whether the driver itself has not answered: it may just be loaded, which takes up to ten seconds."""
+        return self.source == "none" and "has not answered" in (self.why or "")
+
+    @property
+    def has_silent(self) -> bool:
+        """Whether a card is silent."""
+        return any(gpu.is_silent for gpu in self.gpus)
+
+    @property
     def memory_used(self) -> int | None:
         """Bytes used on all GPUs; None when any does not say."""
         return total(gpu.memory_used for gpu in self.gpus)

@@ -241,6 +241,4 @@ async def _gpus(host: Host, clock: Clock) -> Fleet:
 
 
 def _has_answered(fleet: Fleet) -> bool:
-    return not any(gpu.is_silent for gpu in fleet.gpus) and (
-        fleet.source != "none" or "has not answered" not in (fleet.why or "")
-    )
+    return not fleet.has_silent and not fleet.is_opening

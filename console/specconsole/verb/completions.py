@@ -116,12 +116,18 @@ def _scenarios() -> Iterable[str]:
     return scenarios()
 
 
+def _plans() -> Iterable[str]:
+    from specconsole.experiment.plan import names
+
+    return names()
+
+
 KINDS: Mapping[str, Callable[[], Iterable[str]]] = {
     "host": _hosts,
     "hosts": _ssh_names,
     "unit": _units,
     "profile": lambda: resources.find("profiles"),
-    "plan": lambda: (*resources.find("experiments"), *_hosts()),  # of the other words the host stands there
+    "plan": lambda: (*_plans(), *_hosts()),  # of the other words the host stands there
     "theme": lambda: resources.find("themes"),
     "scenario": _scenarios,
     "level": lambda: ("debug", "info", "warning", "error", "critical"),

@@ -84,7 +84,7 @@ async def _run(args: argparse.Namespace) -> int:
 
 async def _begin(args: argparse.Namespace, host: Host, memory: Memory) -> int:
     """Prepare, show, ask, hand over, follow."""
-    from specconsole.experiment import own_units, prepare
+    from specconsole.experiment import own_units, plan, prepare
     from specconsole.experiment.hand_over import hand_over
     from specconsole.service.discover import discover
 
@@ -101,7 +101,7 @@ async def _begin(args: argparse.Namespace, host: Host, memory: Memory) -> int:
     if made.blockers:
         other = any("has no unit" in one for one in made.blockers)
         hint = (
-            f"{own_units.NAME} is the plan of the units that are there; or copy the plan's file (specconsole experiment"
+            f"{plan.THIS_HOST} is the plan of the units that are there; or copy the plan's file (specconsole experiment"
             " plans names it), and name them in it."
             if other
             else ""
@@ -288,14 +288,14 @@ def _read(name: str) -> Experiment:
 
 
 def _plans(*, as_json: bool) -> int:
-    from specconsole.experiment.own_units import NAME, WHAT
-    from specconsole.experiment.plan import KIND, named
+    from specconsole.experiment.own_units import WHAT
+    from specconsole.experiment.plan import KIND, named, names
 
     files = resources.find(KIND)
-    found: dict[str, dict[str, Any]] = {} if NAME in files else {NAME: {"order": None, "what": WHAT, "file": None}}
-    for name, file in files.items():
-        plan = named(name)
-        found[name] = {"order": plan.order, "what": plan.description, "file": str(file)}
+    found: dict[str, dict[str, Any]] = {}
+    for name in names():
+        plan, file = (named(name), str(files[name])) if name in files else (None, None)
+        found[name] = {"order": plan and plan.order, "what": plan.description if plan else WHAT, "file": file}
     if as_json:
         output.write_json([{"name": name, **facts} for name, facts in found.items()])
         return 0

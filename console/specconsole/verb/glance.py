@@ -274,10 +274,10 @@ async def _gpus(host: Host, seen: Glance) -> None:
         async with aclosing(follow(host, control=ProbeControl(0.5))) as frames:
             looks = 0
             async for fleet in frames:
-                if fleet.source == "none" and "has not answered" in (fleet.why or ""):
+                if fleet.is_opening:
                     continue
                 looks += 1
-                if looks == SILENT_FRAMES or not any(gpu.is_silent for gpu in fleet.gpus):
+                if looks == SILENT_FRAMES or not fleet.has_silent:
                     return fleet
         raise AssertionError("the stream of samples has no end")
 

@@ -64,10 +64,11 @@ async def _settled(stream: AsyncGenerator[Fleet, None]) -> Fleet:
     count = 0
     async for fleet in stream:
         count += 1
-        opening = fleet.source == "none" and "has not answered" in (fleet.why or "")
-        silent = any(gpu.is_silent for gpu in fleet.gpus)
         young = any("needs two readings" in gpu.why.values() for gpu in fleet.gpus)
-        if count >= (SLOW_FRAMES if opening else SILENT_FRAMES if silent else ONCE_FRAMES if young else 1):
+        patience = (
+            SLOW_FRAMES if fleet.is_opening else SILENT_FRAMES if fleet.has_silent else ONCE_FRAMES if young else 1
+        )
+        if count >= patience:
             return fleet
     raise AssertionError("the stream of samples has no end")
 

@@ -93,8 +93,8 @@ class HostExperiments:
     def plans(self) -> Sequence[tuple[str, str]]:
         """The plans that there are: of the host's units, shipped and own; one that is wrong says so."""
         from specconsole import resources
-        from specconsole.experiment import own_units
-        from specconsole.experiment.plan import KIND, named
+        from specconsole.experiment.own_units import WHAT
+        from specconsole.experiment.plan import KIND, named, names
 
         def said(name: str) -> str:
             try:
@@ -103,9 +103,8 @@ class HostExperiments:
                 return f"✖ {error}"
             return plan.description or " → ".join(plan.order)
 
-        files = sorted(resources.find(KIND))
-        here = [] if own_units.NAME in files else [(own_units.NAME, own_units.WHAT)]
-        return [*here, *((name, said(name)) for name in files)]
+        files = resources.find(KIND)
+        return [(name, said(name) if name in files else WHAT) for name in names()]
 
     async def fit(self, name: str) -> Prepared:
         """What a plan would do on the host as it is now; the units are read anew."""
